@@ -89,6 +89,7 @@
 
 mod by_handle;
 mod consumer;
+mod counters;
 mod error;
 mod flow;
 mod heads;
@@ -103,6 +104,7 @@ mod too_long;
 
 pub use by_handle::ByHandle;
 pub use consumer::*;
+pub use counters::{ConsumerCounters, ProviderCounters, PublisherCounters};
 pub use error::ApiError;
 pub use flow::Flow;
 pub use heads::{GenericHead, PostHead, RefreshHead, StatusHead, UpdateHead};

@@ -85,4 +85,10 @@ impl ConsumerConfig {
             max_items: 1_000_000,
         }
     }
+
+    /// What bounds the [counts](crate::ConsumerCounters) of a consumer, for the
+    /// registry that they are entered in.
+    pub const fn bounds(&self) -> [(&'static str, u64); 2] {
+        [("items", self.max_items as u64), ("outstanding_posts", self.max_outstanding_posts as u64)]
+    }
 }

@@ -27,7 +27,7 @@ use super::roles::Roles;
 use super::spec::Handle;
 use super::streams::{DIRECTORY_STREAM, ENUMS_STREAM, FIELDS_STREAM, LOGIN_STREAM};
 use crate::reconnect::Reconnect;
-use crate::{MAX_MESSAGE_BYTES, Server};
+use crate::{ConsumerCounters, MAX_MESSAGE_BYTES, Server};
 
 /// What a consumer has done: implemented by whoever has the connection.
 pub trait ConsumerOutputs {
@@ -142,8 +142,8 @@ pub struct ConsumerCore {
     pub(super) posted: BTreeMap<(u32, Option<u32>), Option<Handle>>,
     pub(super) last_post_id: u32,
     pub(super) scratch: Scratch,
-    /// Messages that could not be read.
-    pub(super) malformed: u64,
+    /// Totals; what there is now is looked up when it is asked for.
+    pub(super) counts: ConsumerCounters,
     /// Why the connection is of no use any more; it is closed when the input is
     /// dealt with.
     pub(super) broken: Option<String>,
@@ -176,7 +176,7 @@ impl ConsumerCore {
             posted: BTreeMap::new(),
             last_post_id: 0,
             scratch: Scratch::new(MAX_MESSAGE_BYTES),
-            malformed: 0,
+            counts: ConsumerCounters::default(),
             broken: None,
             config,
         }
@@ -184,7 +184,16 @@ impl ConsumerCore {
 
     /// Messages that could not be read and were left out.
     pub const fn malformed_messages(&self) -> u64 {
-        self.malformed
+        self.counts.malformed
+    }
+
+    /// What it has done so far, and what there is now.
+    pub fn counters(&self) -> ConsumerCounters {
+        ConsumerCounters {
+            items: self.items.len(),
+            outstanding_posts: self.posts.len(),
+            ..self.counts
+        }
     }
 
     /// A server of the configuration.
@@ -394,7 +403,7 @@ impl Run<'_> {
     #[inline]
     fn message(&mut self, bytes: &[u8]) {
         let Ok(msg) = Msg::decode(bytes) else {
-            self.core.malformed += 1;
+            self.core.counts.malformed += 1;
             return;
         };
         match msg.stream_id() {
@@ -431,6 +440,7 @@ impl Run<'_> {
         item.note(msg);
         match msg {
             Msg::Update(update) => {
+                self.core.counts.updates += 1;
                 item.misses_updates |= item.stream.is_paused();
                 if reaction.deliver == Deliver::Message && !item.misses_updates {
                     self.tell(ConsumerEvent::Update { handle, msg: update });
@@ -438,10 +448,15 @@ impl Run<'_> {
             }
             Msg::Ack(ack) => self.ack(Some(handle), ack),
             Msg::Refresh(refresh) => {
+                self.core.counts.refreshes += 1;
                 item.note_part(refresh);
                 if refresh.flags.contains(RefreshFlags::SOLICITED) {
                     self.core.items.answered(handle);
                 }
+                self.react(handle, reaction, Some(msg));
+            }
+            Msg::Status(_) => {
+                self.core.counts.statuses += 1;
                 self.react(handle, reaction, Some(msg));
             }
             _ => self.react(handle, reaction, Some(msg)),
@@ -450,6 +465,7 @@ impl Run<'_> {
 
     pub(super) fn ack(&mut self, handle: Option<Handle>, ack: &AckMsg<'_>) {
         if self.core.posts.acked(ack) {
+            self.core.counts.posts_failed += u64::from(ack.nak_code.is_some());
             // The stream that it comes on may be a later one with the same number.
             let posted = self.core.posted.remove(&(ack.ack_id, ack.seq_num));
             let handle = posted.unwrap_or(handle);
@@ -532,6 +548,7 @@ impl Run<'_> {
 
     fn post_timeouts(&mut self) {
         while let Some((stream_id, post_id, seq_num)) = self.core.posts.expired(ms(self.now)) {
+            self.core.counts.posts_failed += 1;
             let handle = self.core.posted.remove(&(post_id, seq_num)).flatten();
             let domain = handle.and_then(|handle| self.core.items.get(handle));
             let domain = domain.map_or(tapeline_rwf::Domain::LOGIN, |item| item.wish.domain);

@@ -100,7 +100,7 @@ impl Run<'_> {
             }
             Ok(_) => return,
             Err(_) => {
-                self.core.malformed += 1;
+                self.core.counts.malformed += 1;
                 return;
             }
         };
@@ -115,7 +115,7 @@ impl Run<'_> {
         };
         // The entries before a fault are there: some is better than none.
         if added.is_err() {
-            self.core.malformed += 1;
+            self.core.counts.malformed += 1;
         }
         if refresh.complete {
             *download.half_of(stream_id) = Half::Complete;

@@ -367,6 +367,8 @@ impl ConsumerCore {
             }
         };
         let sent = self.held.note(out.send(encoded?));
+        let is_request = matches!(to_provider, ToProvider::Request { .. });
+        self.counts.requests += u64::from(is_request && is_on_its_way(sent));
         if sent != Sent::Full
             && let Some(item) = self.items.get_mut(handle)
         {
@@ -455,8 +457,14 @@ impl ConsumerCore {
         let view = item.wish.view.as_ref().filter(|_| honours_views);
         let payload = RequestPayload { items: Some(&names), view, ..RequestPayload::NONE };
         let bytes = self.scratch.encode(|encoder| request.encode(encoder, &payload))?;
-        Ok(self.held.note(out.send(bytes)))
+        let sent = self.held.note(out.send(bytes));
+        self.counts.requests += if is_on_its_way(sent) { names.len() as u64 } else { 0 };
+        Ok(sent)
     }
+}
+
+const fn is_on_its_way(sent: Sent) -> bool {
+    matches!(sent, Sent::Queued | Sent::Slow)
 }
 
 impl Item {

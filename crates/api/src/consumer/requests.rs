@@ -248,6 +248,7 @@ impl<'c> Requests<'c> {
         });
         let sent = encoded.map_err(ApiError::from).and_then(|(sent, len)| Flow::of(sent, len));
         let ack_id = msg.post_id.unwrap_or_default();
+        self.core.counts.posts += u64::from(sent.is_ok());
         if sent.is_ok() && msg.flags.contains(PostFlags::ACK) {
             self.core.posted.insert((ack_id, msg.seq_num), handle);
         }

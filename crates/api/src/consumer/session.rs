@@ -18,6 +18,7 @@ impl Run<'_> {
         if self.core.phase != Phase::Dialling {
             return;
         }
+        self.core.counts.connected += 1;
         self.core.phase = Phase::Login { until: self.now.after(self.core.config.login_timeout) };
         self.tell(ConsumerEvent::Up { server: self.core.server });
         let request = self.core.config.login.request(LOGIN_STREAM);
@@ -34,6 +35,7 @@ impl Run<'_> {
         if matches!(self.core.phase, Phase::Over | Phase::Down { .. }) {
             return;
         }
+        self.core.counts.lost += 1;
         let next = self.core.reconnect.down(self.now);
         self.core.phase = match next {
             Some(until) => Phase::Down { until },
@@ -82,7 +84,7 @@ impl Run<'_> {
                     self.tell(ConsumerEvent::Generic { handle: None, msg: generic });
                 }
             }
-            Err(_) => self.core.malformed += 1,
+            Err(_) => self.core.counts.malformed += 1,
         }
     }
 
@@ -131,7 +133,7 @@ impl Run<'_> {
                 return;
             }
             Err(_) => {
-                self.core.malformed += 1;
+                self.core.counts.malformed += 1;
                 return;
             }
         };

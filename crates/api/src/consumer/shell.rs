@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tapeline_channel::system::Clock as _;
 use tapeline_channel::{
-    ConnectConfig, Kernel, Outbox, Reactor, ReactorConfig, Sent, SessionEvent, SessionId, System,
-    TextEvent, Wakeup, random_seed,
+    ChannelCounters, ConnectConfig, Kernel, Outbox, Reactor, ReactorConfig, Sent, SessionEvent,
+    SessionId, System, TextEvent, Wakeup, random_seed,
 };
 use tapeline_json::PONG;
 use tapeline_omm::dictionary::FieldDictionary;
@@ -15,7 +15,7 @@ use super::core::{ConsumerCore, ConsumerInput, ConsumerOutputs};
 use super::json::{Edge, Heard, Words};
 use super::{ConsumerConfig, ConsumerHandler, DictionarySource, Handle, ItemSpec, Requests};
 use crate::too_long::{Ended, ended};
-use crate::{ApiError, Protocol};
+use crate::{ApiError, ConsumerCounters, Protocol};
 
 /// A consumer: asks for items, and is told of all that happens to them.
 ///
@@ -299,6 +299,16 @@ impl<S: System> Consumer<S> {
         let words = self.edge.as_deref_mut().map(Edge::words);
         let mut out = Connection { outbox: &mut outbox, link: &mut self.link, words };
         ask(&mut self.core.requests(now, &mut out))
+    }
+
+    /// What it has done so far, and what there is now.
+    pub fn counters(&self) -> ConsumerCounters {
+        self.core.counters()
+    }
+
+    /// What its socket has done so far.
+    pub fn channel_counters(&self) -> ChannelCounters {
+        self.reactor.counters_so_far()
     }
 
     /// Polls until `go_on` says that it is enough; it is asked after each poll.

@@ -16,8 +16,8 @@ use super::config::ProviderConfig;
 use super::dictionary::DictionaryJob;
 use super::event::{ProviderEvent, ProviderHandler, StreamHandle};
 use super::responses::Responses;
-use crate::MAX_MESSAGE_BYTES;
 use crate::slab::Slab;
+use crate::{MAX_MESSAGE_BYTES, ProviderCounters};
 
 /// What a provider has done: implemented by whoever has the connections.
 pub trait ProviderOutputs {
@@ -75,7 +75,7 @@ pub(super) struct Stream {
 }
 
 /// Why a client is cut off.
-pub(super) const CUT_OFF: &str = "the client reads too slowly: its backlog is full";
+const CUT_OFF: &str = "the client reads too slowly: its backlog is full";
 
 /// The logic of a [`Provider`](super::Provider). It needs no time.
 #[derive(Debug)]
@@ -90,7 +90,8 @@ pub struct ProviderCore {
     pub(super) cut_down: Scratch,
     /// Encoded dictionaries, by type and verbosity.
     pub(super) dictionary_parts: BTreeMap<(i64, Verbosity), Vec<Box<[u8]>>>,
-    pub(super) malformed: u64,
+    /// Totals; what there is now is looked up when it is asked for.
+    pub(super) counts: ProviderCounters,
 }
 
 impl ProviderCore {
@@ -108,13 +109,22 @@ impl ProviderCore {
             scratch: Scratch::new(MAX_MESSAGE_BYTES),
             cut_down: Scratch::new(MAX_MESSAGE_BYTES),
             dictionary_parts: BTreeMap::new(),
-            malformed: 0,
+            counts: ProviderCounters::default(),
         }
     }
 
     /// Messages that could not be read and were left out.
     pub const fn malformed_messages(&self) -> u64 {
-        self.malformed
+        self.counts.malformed
+    }
+
+    /// What it has done so far, and what there is now.
+    pub fn counters(&self) -> ProviderCounters {
+        ProviderCounters {
+            clients: self.clients.iter().flatten().count(),
+            streams: self.streams.len(),
+            ..self.counts
+        }
     }
 
     /// Something happened.
@@ -169,8 +179,14 @@ impl ProviderCore {
             Err(_) => Sent::TooLarge,
         };
         if matches!(sent, Sent::Full | Sent::TooLarge) {
-            out.close(session, CUT_OFF);
+            self.cut_off(out, session);
         }
+    }
+
+    /// Closes the connection of a client that does not take what it must have.
+    pub(super) fn cut_off(&mut self, out: &mut dyn ProviderOutputs, session: SessionId) {
+        self.counts.cut_off += 1;
+        out.close(session, CUT_OFF);
     }
 
     /// Forgets a stream.
@@ -212,6 +228,7 @@ impl Run<'_> {
             streams: BTreeMap::new(),
             by_key: HashMap::new(),
         }));
+        self.core.counts.connected += 1;
         self.tell(ProviderEvent::Connected { client: session });
     }
 
@@ -246,7 +263,7 @@ impl Run<'_> {
     #[inline]
     fn message(&mut self, client: SessionId, bytes: &[u8]) {
         let Ok(msg) = Msg::decode(bytes) else {
-            self.core.malformed += 1;
+            self.core.counts.malformed += 1;
             return;
         };
         self.incoming(client, &msg);

@@ -266,6 +266,7 @@ impl Run<'_> {
                 client.by_key.insert(key, handle);
             }
         }
+        self.core.counts.requests += 1;
         self.tell(ProviderEvent::Request { stream: handle, request, duplicate_of });
     }
 
@@ -385,6 +386,7 @@ impl Run<'_> {
     }
 
     fn post(&mut self, client: SessionId, msg: &PostMsg<'_>) {
+        self.core.counts.posts += 1;
         let stream = self.stream_of(client, msg.stream_id);
         let receipt = PostReceipt {
             client,

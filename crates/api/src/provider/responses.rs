@@ -7,11 +7,11 @@ use tapeline_omm::stream::{Allowed, Held};
 use tapeline_omm::view::{ProjectError, View};
 use tapeline_omm::{Scratch, encode_into};
 use tapeline_rwf::{
-    AckFlags, AckMsg, EncodeError, Encoder, Msg, MsgHeader, NakCode, RefreshFlags, RefreshMsg,
-    State, StateCode, StatusFlags, StatusMsg, UpdateMsg,
+    AckFlags, AckMsg, EncodeError, Encoder, Msg, MsgClass, MsgHeader, NakCode, RefreshFlags,
+    RefreshMsg, State, StateCode, StatusFlags, StatusMsg, UpdateMsg,
 };
 
-use super::core::{CUT_OFF, ProviderCore, ProviderOutputs, Stream};
+use super::core::{ProviderCore, ProviderOutputs, Stream};
 use super::event::{PostReceipt, StreamHandle, StreamInfo};
 use crate::{
     ApiError, Flow, GenericHead, MAX_MESSAGE_BYTES, Payload, RefreshHead, StatusHead, UpdateHead,
@@ -53,7 +53,7 @@ impl<'c> Responses<'c> {
             write(known, &mut self.core.scratch, &mut self.core.cut_down, self.out, |encoder| {
                 payload.write(encoder.begin(&msg.into(), payload.data_type())?)
             });
-        self.settle(stream, sent)
+        self.settle(stream, MsgClass::Refresh, sent)
     }
 
     /// Sends a change of the item.
@@ -77,7 +77,7 @@ impl<'c> Responses<'c> {
             write(known, &mut self.core.scratch, &mut self.core.cut_down, self.out, |encoder| {
                 payload.write(encoder.begin(&msg.into(), payload.data_type())?)
             });
-        self.settle(stream, sent)
+        self.settle(stream, MsgClass::Update, sent)
     }
 
     /// Sends a change of state, group or permission data. A final state ends
@@ -97,7 +97,7 @@ impl<'c> Responses<'c> {
             write(known, &mut self.core.scratch, &mut self.core.cut_down, self.out, |encoder| {
                 encoder.message(&msg.into())
             });
-        self.settle(stream, sent)
+        self.settle(stream, MsgClass::Status, sent)
     }
 
     /// Ends a stream: closed, suspect.
@@ -129,7 +129,7 @@ impl<'c> Responses<'c> {
             .scratch
             .encode(|encoder| payload.write(encoder.begin(&msg.into(), payload.data_type())?))?;
         let sent = Flow::of(self.out.send(known.client, message), message.len());
-        self.settle(stream, sent)
+        self.settle(stream, MsgClass::Generic, sent)
     }
 
     /// Sends a message that is encoded already: a refresh, an update, a status
@@ -145,11 +145,11 @@ impl<'c> Responses<'c> {
     pub fn send(&mut self, stream: StreamHandle, message: &[u8]) -> Result<Flow, ApiError> {
         let known = self.core.streams.get_mut(stream.0).ok_or(ApiError::Void)?;
         let header = MsgHeader::decode(message).map_err(|_| ApiError::Prepared("it is no RWF"))?;
-        if header.class == tapeline_rwf::MsgClass::Update && !known.needs_rewrite() {
+        if header.class == MsgClass::Update && !known.needs_rewrite() {
             known.allow_update()?;
             let sent = self.out.send_on(known.client, known.stream_id, message);
             let sent = Flow::of(sent, message.len());
-            return self.settle(stream, sent);
+            return self.settle(stream, MsgClass::Update, sent);
         }
         self.send_rewritten(stream, message)
     }
@@ -165,7 +165,7 @@ impl<'c> Responses<'c> {
         message: &[u8],
     ) -> Result<usize, ApiError> {
         let header = MsgHeader::decode(message).map_err(|_| ApiError::Prepared("it is no RWF"))?;
-        if header.class != tapeline_rwf::MsgClass::Update {
+        if header.class != MsgClass::Update {
             return Err(ApiError::Prepared("it is no update"));
         }
         Ok(streams.iter().filter(|stream| self.send(**stream, message).is_ok()).count())
@@ -174,6 +174,7 @@ impl<'c> Responses<'c> {
     /// Sends what has to be changed for its receiver.
     fn send_rewritten(&mut self, stream: StreamHandle, message: &[u8]) -> Result<Flow, ApiError> {
         let msg = Msg::decode(message).map_err(|_| ApiError::Prepared("it is no RWF"))?;
+        let class = msg.class();
         let known = self.core.streams.get_mut(stream.0).ok_or(ApiError::Void)?;
         let stream_id = known.stream_id;
         let rewritten = match msg {
@@ -207,22 +208,25 @@ impl<'c> Responses<'c> {
             write(known, &mut self.core.scratch, &mut self.core.cut_down, self.out, |encoder| {
                 encoder.message(&rewritten)
             });
-        self.settle(stream, sent)
+        self.settle(stream, class, sent)
     }
 
-    /// Cuts off a client that does not take what it must have, and forgets a
-    /// stream that is over.
+    /// Counts what was sent, cuts off a client that does not take what it must
+    /// have, and forgets a stream that is over.
     #[inline]
     fn settle(
         &mut self,
         stream: StreamHandle,
+        class: MsgClass,
         sent: Result<Flow, ApiError>,
     ) -> Result<Flow, ApiError> {
+        self.core.counts.sent(class, sent.is_ok());
         let Some(known) = self.core.streams.get(stream.0) else { return sent };
+        let (client, is_over) = (known.client, known.rules.is_over());
         if matches!(sent, Err(ApiError::Full)) {
-            self.out.close(known.client, CUT_OFF);
+            self.core.cut_off(self.out, client);
         }
-        if known.rules.is_over() {
+        if is_over {
             self.core.forget(stream);
         }
         sent
@@ -265,11 +269,12 @@ impl<'c> Responses<'c> {
             ..AckMsg::new(receipt.domain, receipt.stream_id)
         };
         let message = self.core.scratch.encode(|encoder| encoder.message(&msg.into()))?;
+        let len = message.len();
         let sent = self.out.send(receipt.client, message);
         if sent == Sent::Full {
-            self.out.close(receipt.client, CUT_OFF);
+            self.core.cut_off(self.out, receipt.client);
         }
-        Flow::of(sent, message.len()).map(drop)
+        Flow::of(sent, len).map(drop)
     }
 
     /// Changes services, for everybody who has the directory. `ADD`, `UPDATE`

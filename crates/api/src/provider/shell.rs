@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use tapeline_channel::system::Clock as _;
 use tapeline_channel::{
-    Kernel, ListenConfig, ListenerId, Outbox, Reactor, ReactorConfig, Sent, SessionEvent,
-    SessionId, System, Wakeup, random_seed,
+    ChannelCounters, Kernel, ListenConfig, ListenerId, Outbox, Reactor, ReactorConfig, Sent,
+    SessionEvent, SessionId, System, Wakeup, random_seed,
 };
 use tapeline_rwf::patch_stream_id;
 
 use super::core::{ProviderCore, ProviderInput, ProviderOutputs};
 use super::{ProviderConfig, ProviderHandler, Responses};
-use crate::ApiError;
 use crate::too_long::refused;
+use crate::{ApiError, ProviderCounters};
 
 /// An interactive provider: listens, and answers what clients ask for.
 ///
@@ -181,6 +181,16 @@ impl<S: System> Provider<S> {
         let mut outbox = self.reactor.outbox();
         let mut out = Connections(&mut outbox);
         send(&mut self.core.responses(&mut out))
+    }
+
+    /// What it has done so far, and what there is now.
+    pub fn counters(&self) -> ProviderCounters {
+        self.core.counters()
+    }
+
+    /// What its sockets have done so far.
+    pub fn channel_counters(&self) -> ChannelCounters {
+        self.reactor.counters_so_far()
     }
 
     /// Writes out what was sent.

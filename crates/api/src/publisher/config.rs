@@ -46,4 +46,10 @@ impl PublisherConfig {
             max_items: 1_000_000,
         }
     }
+
+    /// What bounds the [counts](crate::PublisherCounters) of a publisher, for the
+    /// registry that they are entered in.
+    pub const fn bounds(&self) -> [(&'static str, u64); 1] {
+        [("items", self.max_items as u64)]
+    }
 }

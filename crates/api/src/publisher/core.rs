@@ -20,7 +20,7 @@ use super::event::{ItemHandle, PublisherEvent, PublisherHandler};
 use super::submissions::Submissions;
 use crate::reconnect::Reconnect;
 use crate::slab::Slab;
-use crate::{MAX_MESSAGE_BYTES, Server};
+use crate::{MAX_MESSAGE_BYTES, PublisherCounters, Server};
 
 const LOGIN_STREAM: i32 = 1;
 
@@ -153,7 +153,8 @@ pub struct PublisherCore {
     /// the stream, would be ended in its stead.
     pub(super) ends: VecDeque<(u32, Vec<u8>)>,
     pub(super) scratch: Scratch,
-    malformed: u64,
+    /// Totals; what there is now is looked up when it is asked for.
+    pub(super) counts: PublisherCounters,
 }
 
 impl PublisherCore {
@@ -172,14 +173,19 @@ impl PublisherCore {
             due: VecDeque::new(),
             ends: VecDeque::new(),
             scratch: Scratch::new(MAX_MESSAGE_BYTES),
-            malformed: 0,
+            counts: PublisherCounters::default(),
             config,
         }
     }
 
     /// Messages that could not be read and were left out.
     pub const fn malformed_messages(&self) -> u64 {
-        self.malformed
+        self.counts.malformed
+    }
+
+    /// What it has done so far, and what there is now.
+    pub fn counters(&self) -> PublisherCounters {
+        PublisherCounters { items: self.items.len(), ..self.counts }
     }
 
     /// A hub of the configuration.
@@ -287,6 +293,7 @@ impl Run<'_> {
         if self.core.phase != Phase::Dialling {
             return;
         }
+        self.core.counts.connected += 1;
         self.core.phase = Phase::Login { until: self.now.after(self.core.config.login_timeout) };
         self.tell(PublisherEvent::Up { server: self.core.server });
         let request = self.core.config.login.request(LOGIN_STREAM);
@@ -302,6 +309,7 @@ impl Run<'_> {
         if matches!(self.core.phase, Phase::Over | Phase::Down { .. }) {
             return;
         }
+        self.core.counts.lost += 1;
         let next = self.core.reconnect.down(self.now);
         self.core.phase = next.map_or(Phase::Over, |until| Phase::Down { until });
         self.core.due.clear();
@@ -321,7 +329,7 @@ impl Run<'_> {
 
     fn message(&mut self, bytes: &[u8]) {
         let Ok(msg) = Msg::decode(bytes) else {
-            self.core.malformed += 1;
+            self.core.counts.malformed += 1;
             return;
         };
         match (msg.stream_id(), &msg) {
@@ -352,7 +360,7 @@ impl Run<'_> {
                     self.tell(PublisherEvent::Generic { item: None, msg: generic });
                 }
             }
-            Err(_) => self.core.malformed += 1,
+            Err(_) => self.core.counts.malformed += 1,
         }
     }
 
@@ -390,6 +398,7 @@ impl Run<'_> {
             if self.out.send(&message) == Sent::Full {
                 return self.core.ends.push_front((place, message));
             }
+            self.core.counts.statuses += 1;
             self.core.items.release(place);
         }
     }
@@ -444,6 +453,7 @@ impl Run<'_> {
             if last == Sent::Full {
                 return last;
             }
+            self.core.counts.refreshes += 1;
             item.is_known = true;
         }
         item.is_submitted = true;
@@ -453,6 +463,7 @@ impl Run<'_> {
             let encoded = self.core.scratch.encode(|encoder| encoder.message(&msg.into()));
             if let Ok(message) = encoded {
                 last = self.out.send(message);
+                self.core.counts.statuses += 1;
             }
         }
         if is_old {

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use tapeline_channel::system::Clock as _;
 use tapeline_channel::{
-    ConnectConfig, Kernel, Outbox, Reactor, ReactorConfig, Sent, SessionEvent, SessionId, System,
-    Wakeup, random_seed,
+    ChannelCounters, ConnectConfig, Kernel, Outbox, Reactor, ReactorConfig, Sent, SessionEvent,
+    SessionId, System, Wakeup, random_seed,
 };
 use tapeline_rwf::patch_stream_id;
 
 use super::core::{PublisherCore, PublisherInput, PublisherOutputs};
 use super::{PublisherConfig, PublisherHandler, Submissions};
-use crate::ApiError;
+use crate::{ApiError, PublisherCounters};
 
 /// A non-interactive provider: connects to a hub, and publishes what it has.
 ///
@@ -229,6 +229,16 @@ impl<S: System> Publisher<S> {
         let mut outbox = self.reactor.outbox();
         let mut out = Connection { outbox: &mut outbox, link: &mut self.link };
         publish(&mut self.core.submissions(&mut out))
+    }
+
+    /// What it has done so far, and what there is now.
+    pub fn counters(&self) -> PublisherCounters {
+        self.core.counters()
+    }
+
+    /// What its socket has done so far.
+    pub fn channel_counters(&self) -> ChannelCounters {
+        self.reactor.counters_so_far()
     }
 
     /// Writes out what was sent.

@@ -139,6 +139,7 @@ impl<'c> Submissions<'c> {
         let sent = self.out.send(message);
         known.is_submitted = matches!(sent, Sent::Queued | Sent::Slow);
         known.is_known |= known.is_submitted;
+        self.core.counts.refreshes += u64::from(known.is_submitted);
         Flow::of(sent, message.len())
     }
 
@@ -162,7 +163,9 @@ impl<'c> Submissions<'c> {
             .core
             .scratch
             .encode(|encoder| payload.write(encoder.begin(&msg.into(), payload.data_type())?))?;
-        Flow::of(self.out.send(message), message.len())
+        let flow = Flow::of(self.out.send(message), message.len());
+        self.core.counts.updates += u64::from(flow.is_ok());
+        flow
     }
 
     /// Publishes an update or an image that is encoded already, by
@@ -181,7 +184,9 @@ impl<'c> Submissions<'c> {
         }
         self.may_update(item)?;
         let sent = self.out.send_on(self.core.stream_of(item), message);
-        Flow::of(sent, message.len())
+        let flow = Flow::of(sent, message.len());
+        self.core.counts.updates += u64::from(flow.is_ok());
+        flow
     }
 
     fn send_image(&mut self, item: ItemHandle, message: &[u8]) -> Result<Flow, ApiError> {
@@ -222,7 +227,8 @@ impl<'c> Submissions<'c> {
         let msg = StatusMsg { key: msg.key.or(Some(known.key())), ..msg };
         let message = self.core.scratch.encode(|encoder| encoder.message(&msg.into()))?;
         if head.state.is_some_and(|state| is_final(state.stream)) {
-            let sent = match is_up && known.is_known {
+            let is_sent = is_up && known.is_known;
+            let sent = match is_sent {
                 true => self.out.send(message),
                 false => Sent::Queued,
             };
@@ -232,6 +238,7 @@ impl<'c> Submissions<'c> {
                 return Ok(Flow::Slow);
             }
             let flow = Flow::of(sent, message.len());
+            self.core.counts.statuses += u64::from(is_sent && flow.is_ok());
             self.core.items.remove(item.0);
             return flow;
         }
@@ -241,7 +248,9 @@ impl<'c> Submissions<'c> {
         if !(is_up && was_submitted) {
             return Ok(Flow::Free);
         }
-        Flow::of(self.out.send(message), message.len())
+        let flow = Flow::of(self.out.send(message), message.len());
+        self.core.counts.statuses += u64::from(flow.is_ok());
+        flow
     }
 
     /// Ends an item: closed, suspect.

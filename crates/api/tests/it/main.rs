@@ -3,6 +3,7 @@
 mod consumer_core;
 mod consumer_pace;
 mod consumer_provider;
+mod counts;
 mod ema_session;
 mod faults;
 mod no_allocation;

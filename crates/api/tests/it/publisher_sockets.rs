@@ -143,4 +143,10 @@ fn a_thousand_items_are_published_and_again_after_a_loss() {
     };
     until(&mut publisher, &mut hub, "all images, brought up to date", is_fresh);
     assert_eq!((hub.logins, hub.directories), (2, 2));
+
+    let counts = publisher.counters();
+    let counted = (counts.items, counts.connected, counts.lost, counts.updates);
+    assert_eq!(counted, (ITEMS, 2, 1, ITEMS as u64));
+    // The first ones, those of before the loss again, and the new ones.
+    assert_eq!(counts.refreshes, 3 * ITEMS as u64);
 }
