@@ -8,7 +8,8 @@ use crate::{Kind, Table, View};
 const HEAD: &str = "\
 # Counters and views
 
-What a running hub or server counts, and the tables of it that can be looked at. The names are \
+What a running hub or server counts, and a source or a client that is started with `--admin-port`, \
+and the tables that can be looked at. The names are \
 those of OpenMetrics; the log has the short ones, in parentheses. A counter that ends in `_total` \
 only grows; one with a bound also has its high-water mark and the bound itself. All are published \
 each 10 ms while there is something to do, and a high-water mark is the most that was published. \

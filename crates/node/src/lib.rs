@@ -18,7 +18,7 @@
 //! the same ports.
 //!
 //! What all of them count is published in [`NodeConfig::registry`] each 10 ms while
-//! there are turns; [`counters_reference`] is the page that says what each count is.
+//! there are turns; [`TABLES`] say what each count is.
 //!
 //! [`Changes`] gives all of them another configuration while they turn, or none.
 //!
@@ -45,7 +45,7 @@ pub use changes::{Change, Changes, Parts};
 pub use config::{HubPart, NewEdgePort, NewPolicy, NodeConfig, ServerPart};
 pub use error::NodeError;
 pub use headroom::Knee;
-pub use meter::{TABLES, ThreadCounters, VIEWS, counters_reference};
+pub use meter::{TABLES, ThreadCounters, VIEWS};
 pub use node::Node;
 pub use placement::Placement;
 pub use rest::PARK_MICROS;

@@ -253,35 +253,9 @@ pub const VIEWS: [&View; 10] = [
     PeerRow::VIEW,
 ];
 
-/// The page of all that can be seen, as Markdown.
-pub fn counters_reference() -> String {
-    tapeline_counters::reference(&TABLES, &VIEWS)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_page_is_that_of_the_tables() {
-        let page = include_str!("../../../docs/counters.md");
-        assert!(
-            page == counters_reference(),
-            "docs/counters.md is old: tapeline config counters > docs/counters.md"
-        );
-    }
-
-    #[test]
-    fn no_two_counts_have_one_name() {
-        let names = TABLES
-            .iter()
-            .flat_map(|table| table.counts.iter().map(|count| count.metric(table.group)));
-        let mut names: Vec<_> = names.collect();
-        let all = names.len();
-        names.sort_unstable();
-        names.dedup();
-        assert_eq!(names.len(), all);
-    }
 
     fn at(ms: u64) -> Time {
         Time::ZERO.after(Duration::from_millis(ms))

@@ -180,6 +180,8 @@ tapeline_counters::rows! {
         "hop" => hop: &'static str;
         /// Messages that carried stamps.
         "samples" => samples: u64;
+        /// The mean: the means of all hops add up to that of the whole way.
+        "meanNs" => mean_ns: u64, in ns;
         /// The median.
         "p50Ns" => p50_ns: u64, in ns;
         /// What one in a hundred takes longer than.

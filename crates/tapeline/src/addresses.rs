@@ -28,6 +28,17 @@ impl Addresses {
         self.addresses.push((name, address));
     }
 
+    /// Says that all of them are listened on, in the ready file if there is to be one.
+    ///
+    /// Errors: the file cannot be written.
+    pub(crate) fn announce(&self, ready_file: Option<&Path>) -> Result<(), Failure> {
+        if let Some(path) = ready_file {
+            self.write(path)?;
+        }
+        tracing::info!("ready");
+        Ok(())
+    }
+
     fn text(&self) -> String {
         let mut text = String::new();
         for (name, address) in &self.addresses {

@@ -7,6 +7,7 @@ mod composition;
 mod config;
 mod console;
 mod control;
+mod counters;
 mod descriptors;
 mod dictionary;
 mod failure;

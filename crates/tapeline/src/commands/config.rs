@@ -168,7 +168,7 @@ pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
             }
         }
         Action::Reference => out.write_all(config::reference().as_bytes())?,
-        Action::Counters => out.write_all(tapeline_node::counters_reference().as_bytes())?,
+        Action::Counters => out.write_all(crate::counters::reference().as_bytes())?,
     }
     Ok(Verdict::Good)
 }

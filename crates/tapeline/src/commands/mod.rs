@@ -10,3 +10,4 @@ pub(crate) mod entitle;
 pub(crate) mod node;
 pub(crate) mod source;
 pub(crate) mod top;
+pub(crate) mod watched;

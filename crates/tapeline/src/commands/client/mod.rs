@@ -21,7 +21,10 @@ use tapeline_channel::{ConnectConfig, ReactorConfig, random_seed};
 use tapeline_omm::Secret;
 use tapeline_omm::dictionary::FieldDictionary;
 use tapeline_rwf::Domain;
+use tapeline_time::MonotonicClock;
 
+use super::watched::AdminPort;
+use crate::addresses::Addresses;
 use crate::classic;
 use crate::config::Log;
 use crate::console::palette;
@@ -147,6 +150,13 @@ pub(crate) struct Args {
     /// Write one JSON object a line
     #[arg(long)]
     json: bool,
+
+    #[command(flatten)]
+    admin: AdminPort,
+
+    /// Write what listens where into this file once it does
+    #[arg(long, value_name = "FILE", requires = "admin_port")]
+    ready_file: Option<PathBuf>,
 
     /// End after this many seconds
     #[arg(long, value_name = "N")]
@@ -276,12 +286,17 @@ pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
     let mut watch = Watch::new(args, names, measuring, output);
     let reactor = ReactorConfig { seed: random_seed(), ..ReactorConfig::default() };
     let connect = ConnectConfig { tls: args.secure.tls()?, ..ConnectConfig::default() };
+    let clock = MonotonicClock::start();
+    let mut addresses = Addresses::default();
+    let mut watched = args.admin.open("client", &config.bounds(), &mut addresses)?;
+    addresses.announce(args.ready_file.as_deref())?;
     let mut consumer = Consumer::with_channel(config, reactor, connect)?;
     while !stop.is_asked() && !watch.is_done() {
         let wait = watch.next_tick().min(TURN);
         consumer.poll(Some(wait), &mut watch);
         consumer.with(|requests| watch.open(requests));
         watch.turn()?;
+        watched.turn(clock.now(), || (consumer.counters(), consumer.channel_counters()));
     }
     consumer.with(|requests| {
         requests.log_out();

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tapeline_api::{
-    Login, Provider, ProviderConfig, Publisher, PublisherConfig, Server, ServiceSpec,
+    Login, Provider, ProviderConfig, ProviderCounters, Publisher, PublisherConfig,
+    PublisherCounters, Server, ServiceSpec,
 };
 use tapeline_channel::{
     ConnectConfig, ListenConfig, ReactorConfig, SessionOptions, SocketOptions, random_seed,
@@ -21,6 +22,7 @@ use tapeline_rwf::Domain;
 use tapeline_time::{MonotonicClock, Time};
 
 use super::client::item_names;
+use super::watched::{AdminPort, Watched};
 use crate::addresses::Addresses;
 use crate::classic;
 use crate::config::Log;
@@ -34,6 +36,9 @@ use tapeline_playback::{
     self, Broadcasting, Interactive, NonInteractive, Publishing, Rebroadcasting, Replay, Replaying,
     Speed, Stamps, Stock,
 };
+
+/// What its counts are shown as.
+const NAME: &str = "source";
 
 /// Updates a second that carry the time if nobody says how many: the usual
 /// number, of which five minutes give 3,000.
@@ -156,6 +161,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     ready_file: Option<PathBuf>,
 
+    #[command(flatten)]
+    admin: AdminPort,
+
     /// End after this many seconds
     #[arg(long, value_name = "N")]
     seconds: Option<u64>,
@@ -262,14 +270,6 @@ fn paces(args: &Args, stamping: Stamping, now: Time) -> (Pace, Stamps) {
     (Pace::new(now, args.rate, args.tps), stamps)
 }
 
-fn announce(addresses: &Addresses, args: &Args) -> Result<(), Failure> {
-    if let Some(path) = &args.ready_file {
-        addresses.write(path)?;
-    }
-    tracing::info!("ready");
-    Ok(())
-}
-
 /// An interactive provider.
 fn listen(
     args: &Args,
@@ -285,7 +285,9 @@ fn listen(
     let listener = ListenConfig { session: args.session(), ..ListenConfig::default() };
     let (_, address) = provider.listen_with(args.listen.unwrap_or(any), &listener)?;
     addresses.add("rssl", address);
-    announce(&addresses, args)?;
+    let watched = args.admin.open(NAME, &[], &mut addresses)?;
+    addresses.announce(args.ready_file.as_deref())?;
+    let provider = (provider, watched);
     match data {
         Data::Stock(stock, stamping) => {
             let paces = paces(args, stamping, clock.now());
@@ -297,7 +299,7 @@ fn listen(
 
 fn serve_all(
     args: &Args,
-    mut provider: Provider,
+    (mut provider, mut watched): (Provider, Watched<ProviderCounters>),
     mut source: impl Interactive,
     (clock, stop): (&MonotonicClock, &Stop),
 ) -> Result<(), Failure> {
@@ -306,6 +308,7 @@ fn serve_all(
         if tapeline_playback::serve(&mut provider, &mut source, clock)? == 0 {
             tapeline_playback::rest(source.next(), clock);
         }
+        watched.turn(clock.now(), || (provider.counters(), provider.channel_counters()));
         console.turn(&mut source, clock, stop)?;
     }
     Ok(())
@@ -318,8 +321,10 @@ fn connect(args: &Args, data: Data, stop: &Stop) -> Result<(), Failure> {
     let config = PublisherConfig::new(hubs, Login::new("tapeline"), [data.service(args)]);
     let reactor = ReactorConfig { seed: random_seed(), ..ReactorConfig::default() };
     let channel = ConnectConfig { session: args.session(), ..ConnectConfig::default() };
+    let mut addresses = Addresses::default();
+    let watched = args.admin.open(NAME, &config.bounds(), &mut addresses)?;
     let mut publisher = Publisher::with_channel(config, reactor, channel)?;
-    announce(&Addresses::default(), args)?;
+    addresses.announce(args.ready_file.as_deref())?;
     let service = args.service.as_str();
     match data {
         Data::Stock(mut stock, stamping) => {
@@ -331,19 +336,19 @@ fn connect(args: &Args, data: Data, stop: &Stop) -> Result<(), Failure> {
             let paces = paces(args, stamping, clock.now());
             let source = publisher
                 .with(|submissions| Broadcasting::new(items, &mut stock, paces, submissions));
-            publish_all(args, publisher, source?, (&clock, stop))
+            publish_all(args, (publisher, watched), source?, (&clock, stop))
         }
         Data::Replay(replay) => {
             let source =
                 publisher.with(|submissions| Rebroadcasting::new(service, *replay, submissions));
-            publish_all(args, publisher, source?, (&clock, stop))
+            publish_all(args, (publisher, watched), source?, (&clock, stop))
         }
     }
 }
 
 fn publish_all(
     args: &Args,
-    mut publisher: Publisher,
+    (mut publisher, mut watched): (Publisher, Watched<PublisherCounters>),
     mut source: impl NonInteractive,
     (clock, stop): (&MonotonicClock, &Stop),
 ) -> Result<(), Failure> {
@@ -352,6 +357,7 @@ fn publish_all(
         if tapeline_playback::publish(&mut publisher, &mut source, clock)? == 0 {
             tapeline_playback::rest(source.next(), clock);
         }
+        watched.turn(clock.now(), || (publisher.counters(), publisher.channel_counters()));
         if let Some(text) = source.refusal() {
             return Err(Failure::LoginRefused(text.to_owned()));
         }

@@ -32,6 +32,13 @@ fn admin(node: &Running, args: &[&str]) -> Run {
     run(&[&["admin", "--admin", &address], args].concat())
 }
 
+/// The counts of a group at an admin port.
+fn counts(node: &Running, group: &str) -> Json {
+    let done = admin(node, &["get", "counters", "--json"]);
+    let json: Json = serde_json::from_str(&done.out).unwrap_or_default();
+    json[group].as_object().and_then(|all| all.values().next()).cloned().unwrap_or_default()
+}
+
 fn rows(node: &Running, view: &str) -> Vec<Json> {
     let done = admin(node, &["get", view, "--json"]);
     let json: Json = serde_json::from_str(&done.out).expect("JSON");
@@ -54,6 +61,40 @@ fn consumer(node: &Running) -> Consumer {
         has_image
     });
     consumer
+}
+
+#[test]
+fn sources_and_clients_show_what_they_count_at_ports_of_their_own() {
+    let own = ["--admin-port", "0", "-I", "0", "-U", "200"];
+    let source = ["source", "--listen", "127.0.0.1:0", "-S", "FEED"];
+    let provider = Running::start(&[&source[..], &own].concat());
+    let at = provider.address("rssl").to_string();
+    let ports = ["--ni-port", "0", "--rssl-port", "0"];
+    let node = Running::start(&[&["run", "--source", &at][..], &ports].concat());
+    let (ni, rssl) = (node.address("ni").to_string(), node.address("rssl").to_string());
+    let source = ["source", "--connect", &ni, "-S", "NI_FEED", "--service-id", "7", "A.X", "B.X"];
+    let publisher = Running::start(&[&source[..], &own].concat());
+    let mut publishes = Json::Null;
+    await_state("two images at the hub, and updates", || {
+        publishes = counts(&publisher, "publisher");
+        publishes["refreshes"] == 2 && publishes["updates"].as_u64() > Some(0)
+    });
+    assert_eq!((&publishes["items"], &publishes["connected"]), (&2.into(), &1.into()));
+    let client = ["client", "--server", &rssl, "-S", "FEED", "C.X", "D.X", "--admin-port", "0"];
+    let client = Running::start(&[&client[..], &["--log", "info", "--statistics"]].concat());
+    let mut consumes = Json::Null;
+    await_state("two images at the client, and updates", || {
+        consumes = counts(&client, "consumer");
+        consumes["refreshes"] == 2 && consumes["updates"].as_u64() > Some(0)
+    });
+    assert_eq!((&consumes["items"], &consumes["requests"]), (&2.into(), &2.into()));
+    // The hub has them open once, for whoever has them at its servers.
+    let provides = counts(&provider, "provider");
+    let streams = ["clients", "streams", "refreshes"].map(|key| provides[key].as_u64());
+    assert_eq!(streams, [1, 2, 2].map(Some), "{provides}");
+    assert!(provides["updates"].as_u64() >= consumes["updates"].as_u64(), "{provides}");
+    let port = counts(&client, "channel");
+    assert!(port["bytes_received"].as_u64() > Some(0), "{port}");
 }
 
 #[test]

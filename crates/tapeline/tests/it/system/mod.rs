@@ -5,6 +5,7 @@ mod clock;
 mod crowds;
 mod drill;
 pub(crate) mod faults;
+mod hops;
 mod hostile;
 mod hosts;
 mod long_images;
