@@ -5,6 +5,8 @@
 //! {"time":"2026-11-22T01:02:03.000004Z","level":"info","component":"hub","msg":"source is up"}
 //! ```
 //!
+//! A line of one of the further servers of a process says which: `thread=shard-1`.
+//!
 //! All programs write it so. What is logged, and where it goes, is theirs to say.
 
 use std::fmt::{self, Write as _};
@@ -19,6 +21,11 @@ use tracing_subscriber::registry::LookupSpan;
 
 /// What stands before the component in the target of an event.
 pub const CRATE_PREFIX: &str = "tapeline_";
+
+/// What the names of threads begin with on which the further servers of a process are:
+/// their sessions have the numbers that those of others have, so that lines name them.
+const SHARD: &str = "shard-";
+const THREAD: &str = "thread";
 
 /// The time, as lines have it.
 pub fn now() -> String {
@@ -80,6 +87,11 @@ impl LineFields {
     fn of(event: &Event<'_>) -> Self {
         let mut fields = Self::default();
         event.record(&mut fields);
+        if let Some(shard) = std::thread::current().name().filter(|name| name.starts_with(SHARD))
+            && fields.others.iter().all(|(name, _)| *name != THREAD)
+        {
+            fields.others.push((THREAD, shard.into()));
+        }
         fields
     }
 
@@ -151,5 +163,43 @@ mod tests {
     fn values_of_several_words_are_quoted() {
         let shown = ["a:1", "", "a b", "a=\"b\"", "a\nb"].map(|text| Value(text).to_string());
         assert_eq!(shown, ["a:1", "\"\"", "\"a b\"", "\"a=\\\"b\\\"\"", "\"a\\nb\""]);
+    }
+
+    #[derive(Clone, Default)]
+    struct Sink(std::sync::Arc<std::sync::Mutex<Vec<u8>>>);
+
+    impl std::io::Write for Sink {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().expect("not poisoned").write(bytes)
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// What a thread of this name logs, from behind the component on.
+    fn logged(thread: &str, log: impl FnOnce() + Send + 'static) -> String {
+        let sink = Sink::default();
+        let writer = sink.clone();
+        let work = move || {
+            let lines = tracing_subscriber::fmt().event_format(Lines::default());
+            let lines = lines.with_writer(move || writer.clone()).finish();
+            tracing::subscriber::with_default(lines, log);
+        };
+        let thread = std::thread::Builder::new().name(thread.to_owned()).spawn(work);
+        thread.expect("a thread").join().expect("no panic");
+        let text = String::from_utf8(sink.0.lock().expect("not poisoned").clone());
+        let text = text.expect("text");
+        text.split_once(" msg=").map_or(String::new(), |(_, rest)| rest.trim_end().to_owned())
+    }
+
+    #[test]
+    fn a_line_of_a_further_server_says_of_which() {
+        let open = || tracing::info!(session = "0.0", "open");
+        assert_eq!(logged("shard-3", open), "open session=0.0 thread=shard-3");
+        assert_eq!(logged("edge", open), "open session=0.0");
+        let near = || tracing::warn!(thread = "shard-3", "near");
+        assert_eq!(logged("shard-3", near), "near thread=shard-3", "it is said once");
     }
 }

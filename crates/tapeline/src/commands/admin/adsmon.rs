@@ -52,7 +52,12 @@ type Variables = &'static [(&'static str, &'static str)];
 /// For how long a mount has been there, which is printed as the time at which it came.
 const MOUNT_SECONDS: &str = "mountSeconds";
 
+/// Not a classic one: a process may have several servers, each with channels and services
+/// of its own.
+const SERVER: (&str, &str) = ("server", "at");
+
 const MOUNT: Variables = &[
+    SERVER,
     ("channel", "channel"),
     ("identifier", "identifier"),
     ("loginName", "loginName"),
@@ -87,6 +92,7 @@ const USER: Variables = &[
 ];
 
 const SERVICE: Variables = &[
+    SERVER,
     ("name", "name"),
     ("serviceID", "serviceID"),
     ("State", "State"),

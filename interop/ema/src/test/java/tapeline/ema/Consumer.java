@@ -113,12 +113,21 @@ final class Consumer implements AutoCloseable {
 
     /** A login of this application's own making, with the name of its instance. */
     static Consumer ofInstance(User user, String instance, int port) {
+        return ofInstance(user, instance, true, port);
+    }
+
+    /** The same without single open: the application recovers its items itself. */
+    static Consumer recoveringItself(User user, int port) {
+        return ofInstance(user, "own-recovery", false, port);
+    }
+
+    private static Consumer ofInstance(User user, String instance, boolean singleOpen, int port) {
         ElementList attributes = Settings.elements(
                 "ApplicationId", user.application(),
                 "ApplicationName", "interop",
                 "Position", user.position(),
                 "InstanceId", instance,
-                "SingleOpen", new Value.UInt(1));
+                "SingleOpen", new Value.UInt(singleOpen ? 1 : 0));
         ReqMsg login = EmaFactory.createReqMsg().domainType(EmaRdm.MMT_LOGIN).name(user.name()).attrib(attributes);
         ElementList dictionary = Settings.elements("DictionaryType", "DictionaryType::ChannelDictionary");
         return new Consumer(EmaFactory.createOmmConsumerConfig()

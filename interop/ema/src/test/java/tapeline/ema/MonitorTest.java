@@ -44,26 +44,36 @@ class MonitorTest {
             [[user]]
             name = "bob"
             roles = ["desk"]
+            [[user]]
+            name = "eve"
+            roles = ["desk"]
             """;
     private static final Consumer.User ANN = new Consumer.User("ann");
+    private static final Consumer.User EVE = new Consumer.User("eve");
     private static final Consumer.User BOB = new Consumer.User("bob", "17", "10.1.2.3/desk-4");
 
     @RegisterExtension
     final Logs logs = new Logs();
 
     private Path policy;
+    private Path config;
     private Source source;
     private Tapeline tapeline;
 
     @BeforeEach
-    void start() throws IOException {
+    void prepare() throws IOException {
         policy = Files.createTempFile("tapeline-policy", ".toml");
         Files.writeString(policy, POLICY);
+        config = Files.createTempFile("tapeline-shards", ".toml");
+    }
+
+    private void start(int shards) throws IOException {
+        Files.writeString(config, "[server]\nshards = " + shards + "\n");
         int port = Ports.free();
         source = new Source(port);
         tapeline = logs.of(Tapeline.serving(
                 "run", "--source", "127.0.0.1:" + port, "--policy", policy.toString(), "--ni-port", "off",
-                "--rssl-port", "0", "--admin-port", "0", "--backbone", "aeron:ipc"));
+                "--rssl-port", "0", "--admin-port", "0", "--backbone", "aeron:ipc", "--config", config.toString()));
     }
 
     @AfterEach
@@ -71,6 +81,7 @@ class MonitorTest {
         source.close();
         tapeline.close();
         Files.delete(policy);
+        Files.delete(config);
     }
 
     /** The blocks that the monitor prints. */
@@ -117,7 +128,8 @@ class MonitorTest {
     }
 
     @Test
-    void everyVariableOfTheClassicMonitorHasTheScriptedValue() {
+    void everyVariableOfTheClassicMonitorHasTheScriptedValue() throws IOException {
+        start(1);
         try (Consumer ann = new Consumer(ANN, tapeline.consumerPort());
                 Consumer again = new Consumer(ANN, tapeline.consumerPort());
                 Consumer bob = Consumer.ofInstance(BOB, "desk-4-blotter", tapeline.consumerPort())) {
@@ -153,7 +165,9 @@ class MonitorTest {
             assertEquals(3, print("MOUNTS").stream().map(each -> each.get("channel")).distinct().count());
 
             await("SERVICES",
-                    "name", Source.SERVICE, "State", "Up",
+                    "name", Source.SERVICE, "serviceID", "" + Source.SERVICE_ID, "State", "Up",
+                    "QoS", "REALTIME:TICK_BY_TICK", "Dictionaries", "RWFFld RWFEnum",
+                    "Capabilities", "DICTIONARY MARKET_PRICE MARKET_BY_ORDER MARKET_BY_PRICE SYMBOL_LIST",
                     "items", "6", "active", "5", "pending", "1", "stale", "0");
             Map<String, String> process = print("PROCESS").get(0);
             assertEquals(System.getProperty("os.name") + " " + System.getProperty("os.version"), process.get("systemRelease"));
@@ -168,7 +182,56 @@ class MonitorTest {
             await("USERS", "loginName", "bob", "total", "1", "active", "0", "stale", "1");
             await("SERVICES", "name", Source.SERVICE, "State", "Down", "active", "0");
         }
-        // Who is gone is not shown any more.
+        awaitNobody();
+    }
+
+    @Test
+    void whatIsRecoveredByTheApplicationItselfCountsAsThat() throws IOException {
+        start(1);
+        try (Consumer eve = Consumer.recoveringItself(EVE, tapeline.consumerPort())) {
+            eve.open(Source.SERVICE, "SEEN0.N").image();
+            eve.open(Source.SERVICE, "MISSING.N").closed();
+            Stream closed = eve.open(Source.SERVICE, "SEEN1.N");
+            closed.image();
+            eve.ema.unregister(closed.handle);
+            await("USERS",
+                    "loginName", "eve", "channels", "1", "total", "1", "active", "1",
+                    "opens", "3", "recoverableOpens", "0", "nonRecoverableOpens", "3",
+                    "recoverableCloses", "0", "nonRecoverableCloses", "2");
+            await("MOUNTS", "loginName", "eve", "identifier", "own-recovery", "singleOpen", "False");
+        }
+        awaitNobody();
+    }
+
+    @Test
+    void aUserIsTheSameOverAllShards() throws IOException {
+        start(2);
+        List<Consumer> mounts = new ArrayList<>();
+        try {
+            // The kernel deals connections out: with a dozen, no shard is left without.
+            for (int i = 0; i < 12; i++) {
+                Consumer ann = new Consumer(ANN, tapeline.consumerPort());
+                mounts.add(ann);
+                ann.open(Source.SERVICE, "SEEN" + i + ".N").image();
+            }
+            await("USERS",
+                    "loginName", "ann", "channels", "12", "total", "12", "active", "12", "pending", "0", "stale", "0",
+                    "opens", "12", "normalOpens", "12", "snapshotOpens", "0", "viewRequests", "0",
+                    "recoverableOpens", "12", "nonRecoverableOpens", "0",
+                    "aggregateItemLimit", "40", "maxPriorityClass", "3");
+            List<Map<String, String>> blocks = print("MOUNTS");
+            assertEquals(2, blocks.stream().map(each -> each.get("server")).distinct().count(), blocks.toString());
+            assertEquals(12, blocks.stream().map(each -> each.get("server") + each.get("channel")).distinct().count());
+            source.close();
+            await("USERS", "loginName", "ann", "total", "12", "active", "0", "stale", "12");
+        } finally {
+            mounts.forEach(Consumer::close);
+        }
+        awaitNobody();
+    }
+
+    /** Who is gone is not shown any more. */
+    private void awaitNobody() {
         long end = System.nanoTime() + Inbox.PATIENCE.toNanos();
         while (!print("USERS").isEmpty() || !print("MOUNTS").isEmpty()) {
             assertTrue(System.nanoTime() < end, () -> "still there: " + print("MOUNTS"));
