@@ -287,7 +287,7 @@ const fn auction_type(session: Session) -> u8 {
     match session {
         Session::ClosingCall => b'C',
         Session::BreakerCall => b'A',
-        Session::Halt => b'E',
+        Session::Halt | Session::ResumeCall => b'E',
         _ => b'O',
     }
 }

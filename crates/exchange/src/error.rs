@@ -4,7 +4,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use tapeline_instrument::InstrumentError;
+use tapeline_instrument::{InstrumentError, OrderId, TradeId};
+use tapeline_layout::Text;
 use tapeline_sequence::{AppendFault, JournalError};
 use thiserror::Error;
 
@@ -94,4 +95,28 @@ pub enum ExchangeError {
     /// An instrument cannot be.
     #[error("{0}")]
     Instrument(#[from] InstrumentError),
+}
+
+/// Why something that operators want is not done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum OperateError {
+    /// There is no such instrument.
+    #[error("no instrument {0} is traded here; give the id of one that is, or none for all")]
+    Instrument(u32),
+    /// There is no such user.
+    #[error("no user {0} is known here")]
+    User(Text<25>),
+    /// There is no such order, or not any more.
+    #[error("no order {0} is alive")]
+    Order(OrderId),
+    /// There is no such trade among those that are kept, or it was cancelled before.
+    #[error("no trade {0} is kept for who settles it, or it is cancelled already")]
+    Trade(TradeId),
+    /// Another replica leads.
+    #[error("another replica leads; ask it")]
+    Follows,
+    /// Nothing can be kept any more.
+    #[error("the market is down: nothing can be kept any more")]
+    Down,
 }

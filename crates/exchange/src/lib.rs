@@ -16,11 +16,11 @@ mod shell;
 mod traders;
 
 pub use crate::core::{
-    Differs, Door, Exchange, ExchangeConfig, ExchangeCounts, Keeping, Outputs, Plan, ReaderConfig,
-    SessionId, Stage, UserConfig,
+    Differs, Door, Exchange, ExchangeConfig, ExchangeCounts, Keeping, Operation, Outputs, Plan,
+    ReaderConfig, Scope, SessionId, Stage, UserConfig,
 };
 pub use distribution::Distribution;
-pub use error::ExchangeError;
+pub use error::{ExchangeError, OperateError};
 pub use feeding::{FeedConfig, FeedCounts, FeedHandler, FeedOutputs, FeedSockets, Feeding, Link};
 pub use flow::{Flow, Message, MessageKind, Report, Runner, hash};
 pub use market::Market;

@@ -23,6 +23,8 @@ pub enum Session {
     /// A price would have been too far from those before it: orders are collected for
     /// one price, and continuous trading goes on ("automatic execution suspension").
     BreakerCall = b'e',
+    /// Behind a halt: orders are collected for one price, and continuous trading goes on.
+    ResumeCall = b'f',
 }
 
 /// Why a session begins; the numbers are the reasons of Symbol Status.
@@ -40,7 +42,7 @@ pub enum Cause {
 
 impl Session {
     /// All there are.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Closed,
         Self::OpeningCall,
         Self::Regular,
@@ -48,6 +50,7 @@ impl Session {
         Self::MarketClose,
         Self::Halt,
         Self::BreakerCall,
+        Self::ResumeCall,
     ];
 
     /// Its character in market data.
@@ -70,13 +73,14 @@ impl Session {
             Self::MarketClose => "market close",
             Self::Halt => "halted",
             Self::BreakerCall => "circuit breaker call",
+            Self::ResumeCall => "resume call",
         }
     }
 
     /// Orders are collected, and matched when it ends.
     #[inline]
     pub const fn is_call(self) -> bool {
-        matches!(self, Self::OpeningCall | Self::ClosingCall | Self::BreakerCall)
+        matches!(self, Self::OpeningCall | Self::ClosingCall | Self::BreakerCall | Self::ResumeCall)
     }
 
     /// New orders are taken.
@@ -94,20 +98,23 @@ impl Session {
     /// The session that follows this one, if it may.
     ///
     /// ```text
-    ///  to:            w  a  T  d  c  H  e
-    ///  Closed       w .  s  o  .  .  .  .     s  by the schedule or by operators
-    ///  OpeningCall  a .  .  s  .  o  o  .     o  by operators only
-    ///  Regular      T .  .  .  s  o  o  p     p  by a price outside of what is tolerated
-    ///  ClosingCall  d .  .  .  .  s  o  .
-    ///  MarketClose  c s  .  .  .  .  .  .
-    ///  Halt         H .  o  o  o  o  .  .
-    ///  BreakerCall  e .  .  s  s  o  o  .
+    ///  to:            w  a  T  d  c  H  e  f
+    ///  Closed       w .  s  o  .  .  .  .  .  s  by the schedule or by operators
+    ///  OpeningCall  a .  .  s  .  o  o  .  .  o  by operators only
+    ///  Regular      T .  .  .  s  o  o  p  .  p  by a price outside of what is tolerated
+    ///  ClosingCall  d .  .  .  .  s  o  .  .
+    ///  MarketClose  c s  .  .  .  .  .  .  .
+    ///  Halt         H .  o  o  o  s  .  .  o
+    ///  BreakerCall  e .  .  s  s  o  o  .  .
+    ///  ResumeCall   f .  .  o  s  o  o  .  .
     /// ```
     ///
     /// # Errors
     /// The table has no such step for this cause.
     pub fn followed_by(self, to: Self, cause: Cause) -> Result<Self, InstrumentError> {
-        use Session::{BreakerCall, Closed, ClosingCall, Halt, MarketClose, OpeningCall, Regular};
+        use Session::{
+            BreakerCall, Closed, ClosingCall, Halt, MarketClose, OpeningCall, Regular, ResumeCall,
+        };
         let is_operator = cause == Cause::Operator;
         let may = match (self, to) {
             (Closed, OpeningCall)
@@ -115,11 +122,14 @@ impl Session {
             | (Regular, ClosingCall)
             | (ClosingCall, MarketClose)
             | (BreakerCall, Regular | ClosingCall)
+            | (ResumeCall, ClosingCall)
+            | (Halt, MarketClose)
             | (MarketClose, Closed) => true,
             (Closed, Regular)
-            | (OpeningCall | Regular | BreakerCall, MarketClose)
-            | (OpeningCall | Regular | ClosingCall | BreakerCall, Halt)
-            | (Halt, OpeningCall | Regular | ClosingCall | MarketClose) => is_operator,
+            | (OpeningCall | Regular | BreakerCall | ResumeCall, MarketClose)
+            | (OpeningCall | Regular | ClosingCall | BreakerCall | ResumeCall, Halt)
+            | (ResumeCall, Regular)
+            | (Halt, OpeningCall | Regular | ClosingCall | ResumeCall) => is_operator,
             (Regular, BreakerCall) => cause == Cause::PriceOutside,
             _ => false,
         };
@@ -260,6 +270,21 @@ mod tests {
         for from in Session::ALL.into_iter().filter(|from| *from != regular) {
             assert!(!to(from, call, Cause::PriceOutside), "{from:?}");
         }
+    }
+
+    #[test]
+    fn what_is_halted_goes_on_when_operators_say_so_and_ends_with_the_day() {
+        let to = |from: Session, to, cause| from.followed_by(to, cause).is_ok();
+        let (halt, call) = (Session::Halt, Session::ResumeCall);
+        for next in [Session::Regular, call, Session::ClosingCall] {
+            assert!(to(halt, next, Cause::Operator) && !to(halt, next, Cause::Scheduled));
+        }
+        assert!(to(halt, Session::MarketClose, Cause::Scheduled), "orders of the day end");
+        assert!(call.is_call() && to(call, Session::Regular, Cause::Operator));
+        assert!(
+            to(call, Session::ClosingCall, Cause::Scheduled) && to(call, halt, Cause::Operator)
+        );
+        assert!(!to(Session::Regular, call, Cause::Operator), "it is behind a halt only");
     }
 
     #[test]

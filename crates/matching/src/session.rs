@@ -43,7 +43,9 @@ impl Engine {
         book.indicated_ns = 0;
         out.event(Event::Session { book: id, session, before, cause });
         match session {
-            Session::OpeningCall | Session::ClosingCall => self.release(id, out),
+            Session::OpeningCall | Session::ClosingCall | Session::ResumeCall => {
+                self.release(id, out);
+            }
             Session::BreakerCall => {
                 self.time_call(now_ns, id);
                 self.release(id, out);

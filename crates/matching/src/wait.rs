@@ -25,7 +25,7 @@ const fn is_for(class: u32, session: Session) -> bool {
     match session {
         Session::OpeningCall => class != 2,
         Session::ClosingCall => class != 1,
-        Session::BreakerCall => class >= 3,
+        Session::BreakerCall | Session::ResumeCall => class >= 3,
         _ => false,
     }
 }

@@ -50,6 +50,8 @@ impl Kind {
     pub const CANCEL_TRADE: Self = Self(15);
     /// Who answers for others is gone for too long, or back.
     pub const SPONSOR: Self = Self(16);
+    /// Operators want something done: a halt, its end, orders or a trade cancelled.
+    pub const OPERATE: Self = Self(17);
 }
 
 /// One command.

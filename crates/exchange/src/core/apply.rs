@@ -48,6 +48,7 @@ impl Floor {
                     _ => debug_assert!(false, "gateways sequence nothing else"),
                 }
             }
+            Kind::OPERATE => self.operate(at, command.payload, out),
             Kind::SPONSOR => self.sponsor(at, user, command.payload, out),
             Kind::CANCEL_TRADE => self.cancel_trade(at, user, command.payload, out),
             Kind::DISCONNECT => self.disconnect(at, user, out),

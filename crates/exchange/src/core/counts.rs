@@ -70,7 +70,7 @@ counts! {
         confirmations: u64 = total;
         /// Requests to cancel a trade, those that were refused included.
         trade_cancels: u64 = total;
-        /// Trades that were cancelled by both sides.
+        /// Trades that were cancelled, by both sides or by operators.
         trades_cancelled: u64 = total;
         /// Sides of trades that answers told again.
         trades_told: u64 = total;
@@ -80,6 +80,8 @@ counts! {
         orders_told: u64 = total;
         /// Sponsors that were gone for too long, so that their users were stopped.
         sponsor_stops: u64 = total;
+        /// What operators had done: halts, their ends, cancels.
+        operations: u64 = total;
         /// News that drop copies were sent: halts, circuit breaks, and their ends.
         news: u64 = total;
         /// Units of market data.

@@ -87,6 +87,12 @@ impl Day {
         Some((turn.session, cause))
     }
 
+    /// The session that the day is in; closed, before the first one.
+    pub(super) fn session(&self) -> Session {
+        let last = self.next.checked_sub(1).unwrap_or(self.turns.len().saturating_sub(1));
+        self.turns.get(last).map_or(Session::Closed, |(turn, _)| turn.session)
+    }
+
     /// What begins, with all that says when the next one does.
     pub(super) fn turned(&self, session: Session, cause: Cause) -> Turned {
         Turned {

@@ -122,6 +122,13 @@ impl Gate {
         self.offer(now, GATEWAYS, Kind::CANCEL_TRADE, (user, session.0))
     }
 
+    /// Operators want something done.
+    pub(super) fn operate(&mut self, now: Time, asked: &[u8]) -> Result<(), NotTaken> {
+        self.payload.clear();
+        self.payload.extend_from_slice(asked);
+        self.offer(now, GATEWAYS, Kind::OPERATE, (0, 0))
+    }
+
     /// A sponsor is gone for too long, or back.
     pub(super) fn sponsor(&mut self, now: Time, user: u16, says: u8) -> Result<(), NotTaken> {
         self.payload.clear();

@@ -261,6 +261,12 @@ impl Ledger {
         self.slots().find(|(_, kept)| kept.is_alive && kept.id == id)
     }
 
+    /// The first order from a slot on that is alive, and what is known of it.
+    pub(super) fn alive(&self, from: usize) -> Option<(usize, &Kept)> {
+        let at = self.kept.get(from..)?.iter().position(|kept| kept.is_alive)?;
+        Some((from + at, &self.kept[from + at]))
+    }
+
     /// The first order from a slot on that goes with the session of a user.
     pub(super) fn goes_with(&self, user: u16, from: usize) -> Option<(usize, OrderId)> {
         let is_it = |kept: &Kept| kept.is_alive && kept.auto_cancel && kept.user == user;

@@ -22,6 +22,7 @@
 //! | `fix` | the same messages in FIX, and the sessions of who speaks it |
 //! | `cache` | the last reports, for the recovery channel |
 //! | `settling` | trades behind the match: confirmed, cancelled |
+//! | `operate` | what operators do: halts, their ends, orders and trades cancelled |
 //! | `sponsors` | who answers for firms, and stops their users when it is gone |
 //! | `standing` | one among replicas: it follows, or it leads |
 //! | `state` | all of it as bytes, for a start that does not do everything again |
@@ -41,6 +42,7 @@ mod fix;
 mod floor;
 mod gate;
 mod ledger;
+mod operate;
 mod reports;
 mod requests;
 mod settling;
@@ -62,6 +64,7 @@ use tapeline_time::Time;
 pub use config::{ExchangeConfig, ReaderConfig, UserConfig};
 pub use counts::ExchangeCounts;
 pub use day::Plan;
+pub use operate::{Operation, Scope};
 
 pub use floor::Differs;
 pub(crate) use standing::Nobody;

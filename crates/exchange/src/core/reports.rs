@@ -53,8 +53,8 @@ pub(super) enum Asked {
     TradeCancel { sides: [u64; 2] },
     /// The session of an owner has ended.
     Disconnect,
-    /// All orders of users whose sponsor is gone.
-    Stop,
+    /// The exchange wants it: orders of users whose sponsor is gone, and what operators do.
+    ByExchange,
 }
 
 /// Tells owners what became of their orders, and everybody what is public.
@@ -219,10 +219,10 @@ impl<O: Outputs> Reporter<'_, O> {
         let orig = name.map_or(Text::default(), |_| kept.name);
         let named = Kept { name: name.unwrap_or(kept.name), ..kept };
         self.report_of(&named, order, (0, orig), |report| {
-            let is_stopped = matches!(asked, Asked::Stop);
+            let is_of_exchange = matches!(asked, Asked::ByExchange) && cause != Ending::Expired;
             (report.exec_type, report.order_status) =
-                if name.is_some() || is_stopped { (b'4', 4) } else { (b'C', 6) };
-            if is_stopped {
+                if name.is_some() || is_of_exchange { (b'4', 4) } else { (b'C', 6) };
+            if is_of_exchange {
                 report.restatement_reason = BY_THE_EXCHANGE;
             }
         });
@@ -258,8 +258,8 @@ impl<O: Outputs> Reporter<'_, O> {
                     );
                 }
             }
-            // Orders that cannot go with their session stay.
-            Asked::Disconnect | Asked::Stop => {}
+            // Orders that cannot be cancelled in this session stay.
+            Asked::Disconnect | Asked::ByExchange => {}
             Asked::Nothing | Asked::TradeCancel { .. } => {
                 tracing::warn!(%refusal, "a session of the day does not begin");
             }
@@ -464,7 +464,8 @@ impl<O: Outputs> Reporter<'_, O> {
             let instrument = self.instrument(book);
             tracing::warn!(instrument, "circuit breaker: a price too far from those before");
         }
-        let is_news = |session| matches!(session, Session::Halt | Session::BreakerCall);
+        let is_news =
+            |session| matches!(session, Session::Halt | Session::BreakerCall | Session::ResumeCall);
         if is_news(session) || is_news(before) {
             self.news(book, session);
         }

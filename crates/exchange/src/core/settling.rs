@@ -110,8 +110,8 @@ impl Floor {
         }
     }
 
-    /// Both sides want so.
-    fn undo(&mut self, at: Moment, mut numbers: [u64; 2], out: &mut impl Outputs) {
+    /// Both sides want so, or operators do.
+    pub(super) fn undo(&mut self, at: Moment, mut numbers: [u64; 2], out: &mut impl Outputs) {
         numbers.sort_unstable_by_key(|number| self.trades.get(*number).map(|of| of.trade.side));
         let [Some(buyer), Some(seller)] = numbers.map(|number| self.trades.get(number)) else {
             debug_assert!(false, "both were found just now");

@@ -125,7 +125,7 @@ impl Floor {
         let before = self.counts.reports;
         for firm in firms {
             let all = Command::MassCancel(MassCancel { firm, ..MassCancel::default() });
-            self.run(at, &all, Asked::Stop, out);
+            self.run(at, &all, Asked::ByExchange, out);
         }
         let cancelled = self.counts.reports - before;
         let name = self.users.get(user).map(|user| user.name).unwrap_or_default();

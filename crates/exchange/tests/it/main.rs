@@ -8,6 +8,7 @@ mod fix;
 mod flows;
 mod killed;
 mod no_allocation;
+mod operators;
 mod post_trade;
 mod processes;
 mod recorded_orders;

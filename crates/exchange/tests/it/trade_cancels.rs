@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use tapeline_exchange::{Exchange, ExchangeConfig, Plan, SessionId, UserConfig};
+use tapeline_exchange::{
+    Exchange, ExchangeConfig, OperateError, Operation, Plan, SessionId, UserConfig,
+};
 use tapeline_fix::{Store, Writer, tag};
 use tapeline_instrument::{Schedule, Session, Turn};
 use tapeline_ntg::{Frames, Message};
@@ -121,6 +123,27 @@ fn a_trade_goes_when_both_sides_want_so() {
     assert_eq!(venue.lines()[1], "ANN < F/1 A1 leaves 50 20@10.25 A");
     venue.says(ann, &replace("A2", "A1", "sell 60@10.25"));
     assert_eq!(venue.lines()[0], "ANN < 5/1 A2 leaves 40");
+}
+
+#[test]
+fn operators_cancel_a_trade_that_nobody_asked_for() {
+    let (mut venue, mut both, [ann, bob]) = opened();
+    venue.says(ann, &new("A1", "sell 100@10.25"));
+    venue.says(bob, &new("B1", "buy 30@10.25"));
+    let trade = last_trade(&mut venue, &mut both, 30, "10.25");
+    venue.lines();
+    let id = trade.id.parse().expect("an id");
+    venue.exchange.operate(venue.now, Operation::CancelTrade(id)).expect("it is kept");
+    venue.exchange.cycle(venue.now, &mut venue.wires);
+    let lines = venue.lines();
+    assert_eq!(lines[0], "BOB < H/0 B1 leaves 30 30@10.25 not traded");
+    assert_eq!(lines[4], "P 30@10.25 cancelled");
+    for settler in &mut both {
+        let heard = settler.hears(&mut venue);
+        assert!(heard[0].contains(" cancelled"), "{heard:?}");
+    }
+    let again = venue.exchange.operate(venue.now, Operation::CancelTrade(id));
+    assert_eq!(again, Err(OperateError::Trade(id)));
 }
 
 #[test]

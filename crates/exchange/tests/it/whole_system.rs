@@ -565,7 +565,10 @@ fn a_silent_exchange_makes_items_suspect() {
 #[test]
 fn a_consumers_books_are_those_of_a_recorded_session() {
     let Some(records) = recording::records() else { return };
-    let mut world = World::of(0, recorded_orders::market());
+    let mut market = recorded_orders::market();
+    // Two hundred clients come one behind the other, on a machine with other things to do.
+    market.limits.heartbeat = Duration::from_secs(60);
+    let mut world = World::of(0, market);
     world.start_feed();
     let session = |world: &World| world.venue.exchange().engine().session_of(BookId(0));
     world.until("a call", |world| session(world) == Some(Session::OpeningCall));
