@@ -10,6 +10,7 @@ use tapeline_time::Time;
 
 use crate::engine::{AeronSink, AeronSource, Channels, Engine};
 use crate::error::BackboneError;
+use crate::frame::Role;
 use crate::local::{LocalSink, LocalSource, Network};
 use crate::merge::PathCounts;
 use crate::outbound::{FrameSink, Offer};
@@ -110,7 +111,13 @@ impl Backbone {
     }
 
     /// A port. It meets peers after some turns of work.
-    pub fn port(&mut self, settings: PortSettings) -> Result<BackbonePort, BackboneError> {
+    pub fn port(&mut self, mut settings: PortSettings) -> Result<BackbonePort, BackboneError> {
+        let is_gathered = settings.role == Role::Hub
+            && matches!(&self.0, Means::Aeron(_, channels) if channels.is_network());
+        if !is_gathered {
+            // There are no datagrams, or what is sent is asked for and waited for.
+            settings.flush_interval = Duration::ZERO;
+        }
         let (sink, source) = match &mut self.0 {
             Means::Local(network) => {
                 let (sink, source) = network.ends(settings.role);

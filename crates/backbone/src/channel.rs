@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr};
 use std::str::FromStr;
 
+use crate::engine::Buffers;
 use crate::error::BackboneError;
 use crate::frame::Role;
 use crate::settings::{EngineSettings, check_mtu, check_term};
@@ -102,19 +103,18 @@ impl Channels {
     }
 
     /// What a port of `role` opens: on each network, and for each hub, with the number
-    /// of the network. `window_bytes` and `socket_bytes` are the receiver's window and
-    /// socket buffer.
+    /// of the network. `buffers` are what this host allows.
     pub(crate) fn streams(
         &self,
         role: Role,
         settings: &EngineSettings,
-        bytes: (u32, u32),
+        buffers: Buffers,
     ) -> Vec<(usize, Streams)> {
         let networks = self.networks.iter().enumerate();
         networks
             .flat_map(|(number, network)| {
                 let ways = network.ways(role);
-                ways.into_iter().map(move |way| (number, way.streams(role, settings, bytes)))
+                ways.into_iter().map(move |way| (number, way.streams(role, settings, buffers)))
             })
             .collect()
     }
@@ -138,12 +138,7 @@ impl Network {
     }
 
     /// What a port of `role` opens for the first hub.
-    fn streams(
-        &self,
-        role: Role,
-        settings: &EngineSettings,
-        (window_bytes, socket_bytes): (u32, u32),
-    ) -> Streams {
+    fn streams(&self, role: Role, settings: &EngineSettings, buffers: Buffers) -> Streams {
         let term_of = |role| match role {
             Role::Hub => self.term_bytes.unwrap_or(settings.data_term_bytes),
             Role::Server => settings.request_term_bytes,
@@ -153,16 +148,17 @@ impl Network {
             Media::Ipc => settings.ipc_mtu_bytes,
             _ => settings.mtu_bytes,
         });
-        let mut publication = self.sending(role);
+        let mut publication = self.sending(role, settings);
         let _ = write!(publication, "mtu={mtu_bytes}|term-length={term_bytes}");
         if self.is_network() {
-            let _ = write!(publication, "|so-sndbuf={socket_bytes}");
+            let _ = write!(publication, "|so-sndbuf={}", buffers.send_bytes);
         }
         let mut subscription = self.receiving(role);
         // A reader that falls behind is left behind, and comes back by itself.
         subscription.push_str("tether=false|rejoin=true");
         if self.is_network() {
-            let _ = write!(subscription, "|so-rcvbuf={socket_bytes}|rcv-wnd={window_bytes}");
+            let Buffers { receive_bytes, window_bytes, .. } = buffers;
+            let _ = write!(subscription, "|so-rcvbuf={receive_bytes}|rcv-wnd={window_bytes}");
         }
         Streams {
             publication: Stream { uri: publication, id: self.stream_from(role) },
@@ -181,10 +177,10 @@ impl Network {
     }
 
     /// The channel on which `role` sends, open for more parameters.
-    fn sending(&self, role: Role) -> String {
+    fn sending(&self, role: Role, settings: &EngineSettings) -> String {
         match (&self.media, role) {
             (Media::Ipc, _) => "aeron:ipc?".to_owned(),
-            (Media::Multicast(group), _) => self.multicast(group, role),
+            (Media::Multicast(group), _) => self.multicast(group, role, settings.ttl),
             (Media::Unicast(hubs), Role::Hub) => self.with_flow_control(format!(
                 "aeron:udp?control={}|control-mode=dynamic|",
                 hubs[0].at(0)
@@ -213,9 +209,9 @@ impl Network {
         }
     }
 
-    fn multicast(&self, group: &Endpoint, role: Role) -> String {
+    fn multicast(&self, group: &Endpoint, role: Role, ttl: Option<u8>) -> String {
         let mut uri = self.with_interface(format!("aeron:udp?endpoint={}|", group.of(role)));
-        if let Some(ttl) = self.ttl {
+        if let Some(ttl) = self.ttl.or(ttl) {
             let _ = write!(uri, "ttl={ttl}|");
         }
         match role {

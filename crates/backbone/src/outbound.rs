@@ -1,10 +1,13 @@
 //! The half of a port that sends: numbering, targets, and the queue.
 
+use std::time::Duration;
+
 use tapeline_time::Time;
 
 use crate::bus::{Publish, Published};
 use crate::frame::{FrameFlags, FrameHeader, Incarnation, Kind, Links};
 use crate::pieces::{MAX_BODY_BYTES, WHOLE_BYTES, cut, slices};
+use crate::port::PortSettings;
 use crate::presence::{Meeting, Membership};
 use crate::queue::Queue;
 
@@ -15,6 +18,32 @@ const ENOUGH_LONG_BYTES: usize = MAX_BODY_BYTES / 2 * 3;
 /// What one call of [`Outbound::work`] takes out of the queue, in bytes, so
 /// that long frames leave room for all else there is to do in a turn.
 const WORK_BYTES: usize = 4 << 20;
+
+/// Frames that are gathered leave at once when they are so many, in bytes: some tens
+/// of datagrams.
+const GATHERED_BYTES: usize = 64 << 10;
+
+/// Frames wait for others, so that datagrams carry more.
+#[derive(Debug)]
+struct Gather {
+    interval: Duration,
+    max_bytes: usize,
+    /// When the first of those that wait was seen.
+    since: Option<Time>,
+}
+
+impl Gather {
+    fn new(interval: Duration, queue_bytes: usize) -> Option<Self> {
+        // Far below what counts as congestion.
+        let max_bytes = GATHERED_BYTES.min(queue_bytes / 16);
+        (!interval.is_zero()).then_some(Self { interval, max_bytes, since: None })
+    }
+
+    fn is_due(&mut self, now: Time, waiting_bytes: usize) -> bool {
+        let since = *self.since.get_or_insert(now);
+        waiting_bytes >= self.max_bytes || now >= since.after(self.interval)
+    }
+}
 
 /// How a sink took a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +84,9 @@ pub struct Outbound<S> {
     /// Peers that are up, with what a frame for them has to carry.
     meetings: Vec<Meeting>,
     queue: Queue,
+    /// Nothing waits, and nothing is to: a frame is given to the network at once.
+    is_direct: bool,
+    gather: Option<Gather>,
     congested_bytes: usize,
     /// The longest frame that goes whole where the network carries as much.
     whole_bytes: usize,
@@ -71,15 +103,19 @@ pub struct Outbound<S> {
 }
 
 impl<S: FrameSink> Outbound<S> {
-    pub(crate) fn new(sink: S, me: Incarnation, queue_bytes: usize, first_seq: u32) -> Self {
+    pub(crate) fn new(sink: S, settings: &PortSettings) -> Self {
+        let &PortSettings { incarnation: me, queue_bytes, first_stream_seq, .. } = settings;
+        let gather = Gather::new(settings.flush_interval, queue_bytes);
         Self {
             sink,
             me,
             meetings: Vec::new(),
             queue: Queue::new(queue_bytes),
+            is_direct: gather.is_none(),
+            gather,
             congested_bytes: queue_bytes / 4,
             whole_bytes: WHOLE_BYTES.min(queue_bytes / 4),
-            stream_seq: first_seq,
+            stream_seq: first_stream_seq,
             sent: 0,
             queued: 0,
             dropped: 0,
@@ -127,11 +163,33 @@ impl<S: FrameSink> Outbound<S> {
             self.queue.pop();
             self.dropped += 1;
         }
+        self.look();
+    }
+
+    /// Sends what waits and is due, as far as the sink takes it.
+    pub(crate) fn work(&mut self, now: Time) -> usize {
+        self.sink.work(now);
+        if self.queue.is_empty() {
+            return 0;
+        }
+        let waiting_bytes = self.queue.bytes();
+        let is_due = self.gather.as_mut().is_none_or(|gather| gather.is_due(now, waiting_bytes));
+        if is_due { self.release() } else { 0 }
+    }
+
+    /// Whether the next frame may go at once.
+    fn look(&mut self) {
+        let is_empty = self.queue.is_empty();
+        self.is_direct = is_empty && self.gather.is_none();
+        if let Some(gather) = &mut self.gather
+            && is_empty
+        {
+            gather.since = None;
+        }
     }
 
     /// Sends what waits, as far as the sink takes it.
-    pub(crate) fn work(&mut self, now: Time) -> usize {
-        self.sink.work(now);
+    fn release(&mut self) -> usize {
         let before = self.sent;
         let mut left = WORK_BYTES;
         while left > 0
@@ -146,6 +204,7 @@ impl<S: FrameSink> Outbound<S> {
             }
             self.queue.pop();
         }
+        self.look();
         usize::try_from(self.sent - before).unwrap_or(usize::MAX)
     }
 
@@ -163,6 +222,10 @@ impl<S: FrameSink> Outbound<S> {
         header.stream_seq = self.stream_seq;
         membership.sign(&header, body);
         self.dispatch(&header.encode(), &[body]);
+        if self.gather.is_some() {
+            // Peers tell the way by it, and who is gone by its absence.
+            self.release();
+        }
     }
 
     fn links_to(&self, target: Incarnation) -> Option<Links> {
@@ -173,18 +236,24 @@ impl<S: FrameSink> Outbound<S> {
     }
 
     fn dispatch(&mut self, head: &[u8; FrameHeader::BYTES], parts: &[&[u8]]) -> Published {
-        if self.queue.is_empty()
+        if self.is_direct
             && let Some(published) = self.offer(head, parts)
         {
             return published;
         }
-        if self.queue.push(head, parts) {
-            self.queued += 1;
-            Published::Sent
-        } else {
+        if !self.queue.push(head, parts) {
             self.dropped += 1;
-            Published::Dropped
+            return Published::Dropped;
         }
+        self.is_direct = false;
+        match &self.gather {
+            None => self.queued += 1,
+            Some(gather) if self.queue.bytes() >= gather.max_bytes => {
+                self.release();
+            }
+            Some(_) => {}
+        }
+        Published::Sent
     }
 
     /// Gives a frame to the network; `None` if it takes nothing now.
@@ -228,6 +297,10 @@ impl<S: FrameSink> Outbound<S> {
             return Published::Dropped;
         }
         self.cut += 1;
+        if self.gather.is_some() {
+            // It fills datagrams by itself.
+            self.release();
+        }
         let flags = header.flags;
         for piece in cut(body_bytes, self.whole_bytes()) {
             header.flags = flags | piece.flags;
@@ -244,6 +317,7 @@ impl<S: FrameSink> Outbound<S> {
                 }
             }
             self.queued += 1;
+            self.is_direct = false;
             self.queue.push_piece(&head, &gathered);
         }
         Published::Sent
@@ -281,3 +355,6 @@ impl<S: FrameSink> Publish for Outbound<S> {
         self.queue.percent()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -59,6 +59,10 @@ pub struct PortSettings {
     /// Default 4 MiB. Frames longer than a quarter of it are cut into pieces,
     /// for which there is other room.
     pub queue_bytes: usize,
+    /// How long frames may wait for others, so that datagrams carry more; they leave
+    /// sooner when 64 KiB wait, and presence waits for nothing. Default 0: each frame
+    /// leaves at once. [`Backbone`](crate::Backbone) takes it for hubs on a network.
+    pub flush_interval: Duration,
     /// How many peers it keeps apart, at most [`MAX_PEERS`], the default.
     pub max_peers: usize,
     /// The number of its first frame. Default 0.
@@ -105,6 +109,7 @@ impl PortSettings {
             presence_interval: Duration::from_millis(100),
             silence: Duration::from_millis(500),
             queue_bytes: 4 << 20,
+            flush_interval: Duration::ZERO,
             max_peers: MAX_PEERS,
             first_stream_seq: 0,
             host_clock: HostClock::default(),
@@ -141,12 +146,7 @@ impl<S: FrameSink, R: FrameSource> Port<S, R> {
         let PortSettings { incarnation, role, silence, max_peers, .. } = settings;
         let membership = Membership { system: settings.system.clone(), key: settings.key.clone() };
         Self {
-            outbound: Outbound::new(
-                sink,
-                incarnation,
-                settings.queue_bytes,
-                settings.first_stream_seq,
-            ),
+            outbound: Outbound::new(sink, &settings),
             source,
             peers: Peers::new(incarnation, role, membership, silence, max_peers),
             partials: Partials::new(MAX_PARTIAL_BYTES),

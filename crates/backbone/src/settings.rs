@@ -59,6 +59,13 @@ pub struct EngineSettings {
     /// Socket buffers, in bytes. `net.core.rmem_max` and `wmem_max` bound
     /// them, and the receive buffer bounds the window. Default 2 MiB.
     pub socket_buffer_bytes: u32,
+    /// The buffers of sockets that send, in bytes, if they are others. Default
+    /// `None`: as `socket_buffer_bytes`.
+    pub send_buffer_bytes: Option<u32>,
+    /// How many networks a multicast datagram may cross, where a channel does not
+    /// say it; 0 keeps it on the host. Default `None`: the kernel decides, which
+    /// takes 1.
+    pub ttl: Option<u8>,
 
     /// Longest wait before a receiver of multicast asks for what it missed; a
     /// round trip of the network. Default 20 µs.
@@ -114,6 +121,8 @@ impl Default for EngineSettings {
             request_term_bytes: 4 << 20,
             receiver_window_bytes: 2 << 20,
             socket_buffer_bytes: 2 << 20,
+            send_buffer_bytes: None,
+            ttl: None,
             nak_backoff: Duration::from_micros(20),
             nak_group_size: 2,
             retransmit_linger: Duration::from_micros(200),

@@ -1,8 +1,13 @@
 use super::*;
 
 fn all_streams(text: &str, role: Role) -> Vec<(usize, Streams)> {
-    let settings = EngineSettings::default();
-    Channels::parse(text).unwrap().streams(role, &settings, (1000, 2000))
+    streams_with(text, role, &EngineSettings::default())
+}
+
+const BUFFERS: Buffers = Buffers { receive_bytes: 2000, window_bytes: 1000, send_bytes: 3000 };
+
+fn streams_with(text: &str, role: Role, settings: &EngineSettings) -> Vec<(usize, Streams)> {
+    Channels::parse(text).unwrap().streams(role, settings, BUFFERS)
 }
 
 fn streams(text: &str, role: Role) -> Streams {
@@ -45,7 +50,7 @@ fn multicast() {
     let hub = streams(text, Role::Hub);
     assert_eq!(
         hub.publication.uri,
-        "aeron:udp?endpoint=224.0.1.1:40456|interface=127.0.0.1|ttl=4|fc=max|mtu=1408|term-length=16777216|so-sndbuf=2000"
+        "aeron:udp?endpoint=224.0.1.1:40456|interface=127.0.0.1|ttl=4|fc=max|mtu=1408|term-length=16777216|so-sndbuf=3000"
     );
     assert_eq!(
         hub.subscription.uri,
@@ -56,6 +61,24 @@ fn multicast() {
     assert!(server.subscription.uri.contains("endpoint=224.0.1.1:40456|"));
     meets(text);
     assert!(Channels::parse(text).unwrap().is_network());
+}
+
+#[test]
+fn a_channel_that_says_no_ttl_has_that_of_the_settings() {
+    let settings = EngineSettings { ttl: Some(5), ..EngineSettings::default() };
+    for (text, expected) in [
+        ("aeron:udp?endpoint=224.0.1.1:40456|ttl=4", Some("|ttl=4|")),
+        ("aeron:udp?endpoint=224.0.1.1:40456", Some("|ttl=5|")),
+        // It means nothing where datagrams go to one host.
+        ("aeron:udp?control=hub-a:41000", None),
+        ("aeron:ipc", None),
+    ] {
+        for role in [Role::Hub, Role::Server] {
+            let uri = &streams_with(text, role, &settings)[0].1.publication.uri;
+            assert_eq!(uri.contains("ttl"), expected.is_some(), "{uri}");
+            assert!(uri.contains(expected.unwrap_or("")), "{uri}");
+        }
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::path::Path;
 use rusteron_media_driver::bindings::aeron_threading_mode_enum;
 use rusteron_media_driver::{AeronCError, AeronDriver, AeronDriverContext};
 
+use super::limits::Buffers;
 use super::words::{c_string, nanos};
 use crate::settings::EngineSettings;
 
@@ -15,7 +16,7 @@ const COUNTER_BYTES: usize = 1 << 20;
 /// A started driver that works only when it is told to.
 pub(super) fn start(
     settings: &EngineSettings,
-    (window_bytes, socket_bytes): (u32, u32),
+    buffers: Buffers,
     directory: &Path,
 ) -> Result<AeronDriver, AeronCError> {
     let context = AeronDriverContext::new()?;
@@ -23,7 +24,7 @@ pub(super) fn start(
     context.set_dir_delete_on_start(true)?;
     context.set_dir_delete_on_shutdown(true)?;
     context.set_threading_mode(aeron_threading_mode_enum::AERON_THREADING_MODE_INVOKER)?;
-    set_buffers(&context, settings, window_bytes as usize, socket_bytes as usize)?;
+    set_buffers(&context, settings, buffers)?;
     set_times(&context, settings)?;
     // The cause is read here: closing the context overwrites it.
     let driver = AeronDriver::new(&context).map_err(AeronCError::capture_errmsg)?;
@@ -35,8 +36,7 @@ pub(super) fn start(
 fn set_buffers(
     context: &AeronDriverContext,
     settings: &EngineSettings,
-    window_bytes: usize,
-    socket_bytes: usize,
+    buffers: Buffers,
 ) -> Result<(), AeronCError> {
     context.set_counters_buffer_length(COUNTER_BYTES)?;
     // Taken for real: a page that is not there when it is written to ends the
@@ -47,9 +47,9 @@ fn set_buffers(
     context.set_ipc_mtu_length(settings.ipc_mtu_bytes as usize)?;
     context.set_term_buffer_length(settings.data_term_bytes as usize)?;
     context.set_ipc_term_buffer_length(settings.data_term_bytes as usize)?;
-    context.set_socket_so_rcvbuf(socket_bytes)?;
-    context.set_socket_so_sndbuf(socket_bytes)?;
-    context.set_rcv_initial_window_length(window_bytes)?;
+    context.set_socket_so_rcvbuf(buffers.receive_bytes as usize)?;
+    context.set_socket_so_sndbuf(buffers.send_bytes as usize)?;
+    context.set_rcv_initial_window_length(buffers.window_bytes as usize)?;
     Ok(())
 }
 

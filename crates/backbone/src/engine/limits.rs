@@ -26,11 +26,54 @@ impl EngineSettings {
         }
     }
 
-    /// The window and the socket buffer that this host allows.
-    pub(crate) fn bounded(&self, limits: HostLimits) -> (u32, u32) {
-        let socket = self.socket_buffer_bytes.min(limits.receive_bytes);
-        (self.receiver_window_bytes.min(socket), socket)
+    /// The window and the socket buffers that this host allows.
+    pub(crate) fn bounded(&self, limits: HostLimits) -> Buffers {
+        let receive_bytes = self.socket_buffer_bytes.min(limits.receive_bytes);
+        Buffers {
+            receive_bytes,
+            window_bytes: self.receiver_window_bytes.min(receive_bytes),
+            send_bytes: self.wanted_send_bytes().min(limits.send_bytes),
+        }
     }
+
+    fn wanted_send_bytes(&self) -> u32 {
+        self.send_buffer_bytes.unwrap_or(self.socket_buffer_bytes)
+    }
+
+    /// What was asked for and this host does not give, as a sentence for the log.
+    pub(crate) fn shortfall(&self, given: Buffers) -> Option<String> {
+        let Buffers { receive_bytes, window_bytes, send_bytes } = given;
+        let wanted = self.socket_buffer_bytes.max(self.receiver_window_bytes);
+        let receive = (receive_bytes < wanted).then(|| {
+            format!(
+                "backbone sockets get {receive_bytes} of {wanted} bytes and receivers a window \
+                 of {window_bytes}: raise net.core.rmem_max to survive longer stalls without loss"
+            )
+        });
+        // The receivers' buffers are those that lose something; this one only if it was
+        // asked for.
+        let wanted = self.send_buffer_bytes.unwrap_or(0);
+        let send = (send_bytes < wanted).then(|| {
+            format!(
+                "backbone sockets send through {send_bytes} of {wanted} bytes: raise \
+                 net.core.wmem_max"
+            )
+        });
+        let all: Vec<String> = receive.into_iter().chain(send).collect();
+        (!all.is_empty()).then(|| all.join("; "))
+    }
+}
+
+/// What sockets and windows get on this host, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(clippy::struct_field_names, reason = "units are in names")]
+pub(crate) struct Buffers {
+    /// The buffer of a socket that receives.
+    pub(crate) receive_bytes: u32,
+    /// How much a receiver lets a hub be ahead of it.
+    pub(crate) window_bytes: u32,
+    /// The buffer of a socket that sends.
+    pub(crate) send_bytes: u32,
 }
 
 /// For how long the other side of a driver's folder is waited for.
@@ -46,17 +89,21 @@ pub(crate) struct Patience {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HostLimits {
     pub(crate) receive_bytes: u32,
+    pub(crate) send_bytes: u32,
 }
 
 impl HostLimits {
     /// Of this host; no limit where it does not tell.
     pub(crate) fn read() -> Self {
-        Self::read_from(Path::new("/proc/sys/net/core/rmem_max"))
+        Self::read_from(Path::new("/proc/sys/net/core"))
     }
 
-    fn read_from(path: &Path) -> Self {
-        let text = std::fs::read_to_string(path).unwrap_or_default();
-        Self { receive_bytes: text.trim().parse().unwrap_or(u32::MAX) }
+    fn read_from(folder: &Path) -> Self {
+        let bytes = |name| {
+            let text = std::fs::read_to_string(folder.join(name)).unwrap_or_default();
+            text.trim().parse().unwrap_or(u32::MAX)
+        };
+        Self { receive_bytes: bytes("rmem_max"), send_bytes: bytes("wmem_max") }
     }
 }
 
@@ -85,15 +132,36 @@ mod tests {
     #[test]
     fn the_hosts_limit_bounds_socket_and_window() {
         let settings = EngineSettings::default();
-        let roomy = HostLimits { receive_bytes: u32::MAX };
-        assert_eq!(settings.bounded(roomy), (2 << 20, 2 << 20));
-        let tight = HostLimits { receive_bytes: 212_992 };
-        assert_eq!(settings.bounded(tight), (212_992, 212_992));
+        let roomy = HostLimits { receive_bytes: u32::MAX, send_bytes: u32::MAX };
+        let all = Buffers { receive_bytes: 2 << 20, window_bytes: 2 << 20, send_bytes: 2 << 20 };
+        assert_eq!(settings.bounded(roomy), all);
+        assert_eq!(settings.shortfall(all), None);
+        let tight = HostLimits { receive_bytes: 212_992, send_bytes: 4096 };
+        let some = Buffers { receive_bytes: 212_992, window_bytes: 212_992, send_bytes: 4096 };
+        assert_eq!(settings.bounded(tight), some);
+        assert_eq!(
+            settings.shortfall(some).as_deref(),
+            Some(
+                "backbone sockets get 212992 of 2097152 bytes and receivers a window of 212992: \
+                 raise net.core.rmem_max to survive longer stalls without loss"
+            )
+        );
+    }
+
+    #[test]
+    fn sockets_that_send_have_buffers_of_their_own_if_it_is_said() {
+        let own = EngineSettings { send_buffer_bytes: Some(4 << 20), ..EngineSettings::default() };
+        let given = own.bounded(HostLimits { receive_bytes: u32::MAX, send_bytes: 1 << 20 });
+        assert_eq!((given.receive_bytes, given.send_bytes), (2 << 20, 1 << 20));
+        assert_eq!(
+            own.shortfall(given).as_deref(),
+            Some("backbone sockets send through 1048576 of 4194304 bytes: raise net.core.wmem_max")
+        );
     }
 
     #[test]
     fn a_host_that_does_not_tell_has_no_limit() {
-        let limits = HostLimits::read_from(Path::new("/nonexistent/rmem_max"));
-        assert_eq!(limits.receive_bytes, u32::MAX);
+        let limits = HostLimits::read_from(Path::new("/nonexistent"));
+        assert_eq!((limits.receive_bytes, limits.send_bytes), (u32::MAX, u32::MAX));
     }
 }

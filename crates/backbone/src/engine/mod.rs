@@ -20,6 +20,7 @@ use tapeline_time::Time;
 
 use self::backoff::Backoff;
 use self::directory::Lock;
+pub(crate) use self::limits::Buffers;
 use self::limits::HostLimits;
 use self::memory::{Memory, log_bytes};
 use self::shared::Shared;
@@ -69,7 +70,7 @@ pub struct Engine {
     /// What driver and ports take, and what there was for it.
     memory: Memory,
     /// Receiver's window and socket buffer, in bytes.
-    receiver_bytes: (u32, u32),
+    buffers: Buffers,
     has_network: bool,
     starts: u32,
     turn: u32,
@@ -98,7 +99,7 @@ impl Engine {
     /// Starts the driver, unless it is another process, and connects to it.
     pub fn new(settings: EngineSettings) -> Result<Self, BackboneError> {
         settings.check()?;
-        let receiver_bytes = settings.bounded(HostLimits::read());
+        let buffers = settings.bounded(HostLimits::read());
         let (directory, lock) = match &settings.driver {
             Driver::Embedded { directory: None } => directory::fresh()?,
             Driver::Embedded { directory: Some(directory) } => {
@@ -111,7 +112,7 @@ impl Engine {
         let lock = lock.map(Rc::new);
         let memory = Memory::of(&directory, lock.is_some());
         check_memory(memory, &directory)?;
-        let shared = Shared::start(&settings, receiver_bytes, &directory, lock.as_ref())?;
+        let shared = Shared::start(&settings, buffers, &directory, lock.as_ref())?;
         Ok(Self {
             place: Rc::new(Place(RefCell::new(Some(Rc::new(shared))))),
             falling: None,
@@ -121,7 +122,7 @@ impl Engine {
             directory,
             lock,
             memory,
-            receiver_bytes,
+            buffers,
             has_network: false,
             starts: 1,
             turn: 0,
@@ -153,7 +154,7 @@ impl Engine {
         channels: &Channels,
     ) -> Result<Vec<(usize, AeronSink, AeronSource)>, BackboneError> {
         let mut ends = Vec::new();
-        for (network, streams) in channels.streams(role, &self.settings, self.receiver_bytes) {
+        for (network, streams) in channels.streams(role, &self.settings, self.buffers) {
             let (sink, source) = self.way(channels, &streams)?;
             ends.push((network, sink, source));
         }
@@ -237,7 +238,7 @@ impl Engine {
             // Aeron would wait for it, and this thread with it.
             directory::check_beating(&self.directory, self.settings.driver_timeout)?;
         }
-        Shared::start(&self.settings, self.receiver_bytes, &self.directory, self.lock.as_ref())
+        Shared::start(&self.settings, self.buffers, &self.directory, self.lock.as_ref())
     }
 
     /// How long the caller may sleep if it is woken by whatever comes.
@@ -284,13 +285,6 @@ impl Engine {
     /// What was asked for and this host does not give, as a sentence for the
     /// log.
     pub fn shortfall(&self) -> Option<String> {
-        let (window, socket) = self.receiver_bytes;
-        let wanted = self.settings.socket_buffer_bytes.max(self.settings.receiver_window_bytes);
-        (socket < wanted).then(|| {
-            format!(
-                "backbone sockets get {socket} of {wanted} bytes and receivers a window of {window}: \
-                 raise net.core.rmem_max to survive longer stalls without loss"
-            )
-        })
+        self.settings.shortfall(self.buffers)
     }
 }

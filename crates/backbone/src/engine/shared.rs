@@ -13,6 +13,7 @@ use tapeline_time::Time;
 
 use super::directory::{self, Lock};
 use super::driver;
+use super::limits::Buffers;
 use super::words::{c_string, failed, nanos, one_line, words};
 use crate::error::BackboneError;
 use crate::settings::{Driver, EngineSettings};
@@ -59,13 +60,13 @@ impl Shared {
     /// Starts the driver, unless it is another process, and connects to it.
     pub(super) fn start(
         settings: &EngineSettings,
-        receiver_bytes: (u32, u32),
+        buffers: Buffers,
         directory: &Path,
         lock: Option<&Rc<Lock>>,
     ) -> Result<Self, BackboneError> {
         let driver = match settings.driver {
             Driver::Embedded { .. } => Some(
-                driver::start(settings, receiver_bytes, directory)
+                driver::start(settings, buffers, directory)
                     .map_err(|error| failed("start the driver", directory, &error))?,
             ),
             Driver::Neighbour { .. } | Driver::External { .. } => None,
