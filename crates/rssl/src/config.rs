@@ -61,6 +61,9 @@ pub struct Pings {
     /// agreed timeout counts as that half. Default `None`: a third of it, so that two
     /// pings may be lost in delay.
     pub interval_s: Option<u8>,
+    /// Whether pings are sent at all. A peer that looks for them gives up a connection
+    /// on which nothing else comes for the agreed timeout. Default true.
+    pub are_sent: bool,
     /// Whether a peer is given up that is silent for the agreed timeout. Otherwise
     /// only the end of its connection is noticed. Default true.
     pub are_expected: bool,
@@ -68,7 +71,7 @@ pub struct Pings {
 
 impl Default for Pings {
     fn default() -> Self {
-        Self { interval_s: None, are_expected: true }
+        Self { interval_s: None, are_sent: true, are_expected: true }
     }
 }
 

@@ -493,7 +493,8 @@ impl Connection {
             }
             State::Active(_) if now >= self.clock.ping_due => {
                 // Waiting output is as good as a ping, once it goes.
-                if self.sender.output.queued_bytes() == 0 && self.sender.is_active() {
+                let is_idle = self.sender.output.queued_bytes() == 0;
+                if self.pings.are_sent && is_idle && self.sender.is_active() {
                     self.sender.frame(&PING);
                     self.counters.pings_sent += 1;
                 }

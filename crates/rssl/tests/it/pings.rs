@@ -58,6 +58,26 @@ fn a_server_pings_as_often_as_it_is_told_but_never_too_late() {
 }
 
 #[test]
+fn a_server_that_is_told_not_to_ping_sends_none_and_is_given_up_by_who_waits_for_them() {
+    let after = |are_sent| {
+        let client = ClientConfig { ping_timeout_s: 30, ..ClientConfig::default() };
+        let pings = Pings { are_sent, ..Pings::default() };
+        let server = ServerConfig { pings, ..ServerConfig::default() };
+        let mut pair = Pair::connected(&client, &server, 1);
+        for _ in 0..29 {
+            pair.pass(SECOND);
+            pair.run();
+        }
+        let sent = pair.server.connection.counters().pings_sent;
+        pair.pass(SECOND);
+        pair.run();
+        (sent, pair.client.closed.clone())
+    };
+    assert_eq!(after(true), (2, None));
+    assert_eq!(after(false), (0, Some(CloseReason::PingTimeout { timeout_s: 30 })));
+}
+
+#[test]
 fn a_client_that_need_not_ping_is_kept() {
     let closed = |are_expected| {
         let client = ClientConfig { ping_timeout_s: 30, ..ClientConfig::default() };
