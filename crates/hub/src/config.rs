@@ -44,6 +44,13 @@ pub struct HubConfig {
     /// bound, one that is wanted less gives way, or more are refused with
     /// `TOO_MANY_ITEMS`. Default none: a service may have as many as the hub.
     pub service_items: BTreeMap<String, usize>,
+    /// Which providers services are for, by the names that consumers know. Default none:
+    /// what [`ni_services`](Self::ni_services) says holds for all.
+    pub service_kinds: BTreeMap<String, ServiceKind>,
+    /// Whether images of a service's items from interactive providers are kept, where
+    /// that is not as [`cache_interactive`](Self::cache_interactive) says; by the names
+    /// that consumers know. Default none.
+    pub service_cache: BTreeMap<String, bool>,
     /// What a request for an item gets that no non-interactive provider has
     /// published. Default: it waits.
     pub unpublished: Unpublished,
@@ -133,6 +140,8 @@ impl HubConfig {
             mirrored_services: Vec::new(),
             service_groups: Vec::new(),
             service_items: BTreeMap::new(),
+            service_kinds: BTreeMap::new(),
+            service_cache: BTreeMap::new(),
             unpublished: Unpublished::default(),
             ni_stale_ms: 60_000,
             cache_interactive: false,
@@ -172,6 +181,8 @@ impl HubConfig {
             mirrored_services: _,
             service_groups: _,
             service_items: _,
+            service_kinds: _,
+            service_cache: _,
             unpublished,
             ni_stale_ms,
             cache_interactive: _,
@@ -232,6 +243,15 @@ pub enum Pick {
     Order,
     /// The one at which the fewest items are open, as if they were one service.
     Items,
+}
+
+/// The providers that a service is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServiceKind {
+    /// Those that are asked: nobody publishes into it.
+    Interactive,
+    /// Those that publish: it is not taken from who offers to be asked.
+    NonInteractive,
 }
 
 /// What a request for an item gets that no non-interactive provider has

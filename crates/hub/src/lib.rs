@@ -90,7 +90,7 @@ mod view;
 pub use crate::core::{Core, RouteChanges};
 pub use config::{
     Endpoint, HubConfig, HubLimits, Pick, PressureConfig, Route, RouteLogin, ServiceGroup,
-    Unpublished,
+    ServiceKind, Unpublished,
 };
 pub use counters::Counters;
 pub use item_names::ItemNames;

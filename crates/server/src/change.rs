@@ -108,6 +108,7 @@ impl ServerConfig {
             json: _,
             dictionary: _,
             cache: _,
+            service_cache: _,
             conflation,
             announce_conflation,
             accept_posts,

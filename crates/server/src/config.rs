@@ -52,6 +52,8 @@ pub struct ServerConfig {
     /// Whether the last value of every item is kept (`enableCache`), so that
     /// later mounts get their image without asking the hub. Default true.
     pub cache: bool,
+    /// The same of services for which it is otherwise, by their names. Default none.
+    pub service_cache: BTreeMap<String, bool>,
     /// Whether updates for a mount that reads too slowly are merged, item by
     /// item, until it has caught up. Otherwise it is cut when its output is
     /// full. Applies to all its streams, whatever quality they asked for.
@@ -151,6 +153,7 @@ impl Default for ServerConfig {
             json: JsonConfig::default(),
             dictionary: Arc::new(FieldDictionary::builtin().clone()),
             cache: true,
+            service_cache: BTreeMap::new(),
             conflation: true,
             announce_conflation: true,
             accept_posts: true,

@@ -10,7 +10,7 @@ use super::backlog::{Saying, Work};
 use super::fate::Loss;
 use super::services::{Member, Sharing};
 use super::source::{Offer, Source, SourceKind, is_wanted};
-use crate::Outputs;
+use crate::{Outputs, ServiceKind};
 
 impl Core {
     /// A source said something about its services. States for items go out
@@ -69,7 +69,9 @@ impl Core {
         match source.kind {
             SourceKind::Route(route) => {
                 let wanted = self.config.routes.get(route)?.services.as_deref();
-                if !is_wanted(wanted, name) {
+                let is_published =
+                    self.services.kind(&known_as) == Some(ServiceKind::NonInteractive);
+                if is_published || !is_wanted(wanted, name) {
                     return None;
                 }
             }

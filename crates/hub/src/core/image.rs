@@ -87,8 +87,9 @@ impl Core {
     /// Applies a part of an image to the kept one, if one is to be kept.
     pub(super) fn keep_image(&mut self, id: u32, part: &RefreshMsg<'_>) {
         let Some(service) = self.items.known(id).map(|item| item.service) else { return };
+        let own = self.services.get(service).and_then(|known| known.is_cached);
         // What is mirrored is compared with what the other has.
-        let is_cached = self.config.cache_interactive || self.is_mirrored(service);
+        let is_cached = own.unwrap_or(self.config.cache_interactive) || self.is_mirrored(service);
         let Some(item) = self.items.known_mut(id) else { return };
         let is_kept = item.published || (is_cached && item.streaming && !item.private);
         if !is_kept {

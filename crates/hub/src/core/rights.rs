@@ -12,7 +12,7 @@ use super::Core;
 use super::backlog::Work;
 use super::downstream::SERVICE_LOST;
 use super::source::is_wanted;
-use crate::{Outputs, Route};
+use crate::{Outputs, Route, ServiceKind};
 
 const NOT_YOURS: State<'static> = State::new(
     StreamState::CLOSED,
@@ -37,6 +37,9 @@ impl Core {
     }
 
     fn is_for_publishers(&self, name: &Text) -> bool {
+        if let Some(kind) = self.services.kind(name) {
+            return kind == ServiceKind::NonInteractive;
+        }
         if let Some(services) = &self.config.ni_services {
             return is_wanted(Some(services), name) || planted!(ForgedService);
         }
@@ -65,8 +68,10 @@ impl Core {
         {
             let why = match self.config.ni_services {
                 _ if !is_given => "the policy does not give it to this user",
-                Some(_) => "it is not among those for non-interactive providers",
-                None => "it is an interactive provider's",
+                Some(_) if self.services.kind(name).is_none() => {
+                    "it is not among those for non-interactive providers"
+                }
+                _ => "it is an interactive provider's",
             };
             out.warn(session, &format!("service {name}: {why}"));
         }

@@ -12,7 +12,7 @@ use tapeline_omm::directory::{
 use tapeline_rwf::{Domain, MapAction, Qos, State};
 
 use super::source::{SourceKind, Sources};
-use crate::{HubConfig, Pick, ServiceGroup};
+use crate::{HubConfig, Pick, ServiceGroup, ServiceKind};
 
 /// What the sources of a service are to each other.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -42,6 +42,8 @@ pub(crate) struct HubService {
     pub(crate) sharing: Sharing,
     /// Most items that it may have, if it has a bound.
     pub(crate) max_items: Option<usize>,
+    /// Whether images of interactive providers are kept, if it has a word of its own.
+    pub(crate) is_cached: Option<bool>,
     /// One of its sources leaves.
     pub(crate) is_left: bool,
     /// The one of them that is used, or was.
@@ -82,6 +84,10 @@ pub(crate) struct Services {
     mirrored: BTreeSet<Text>,
     /// Most items of those that have a bound, by name.
     max_items: BTreeMap<Text, usize>,
+    /// Whether images are kept of those that have a word of their own, by name.
+    is_cached: BTreeMap<Text, bool>,
+    /// The providers of those that are for some only, by name.
+    kinds: BTreeMap<Text, ServiceKind>,
     /// By the names that sources say.
     members: BTreeMap<Text, Member>,
     /// As servers were told.
@@ -115,7 +121,7 @@ impl Member {
 
 impl Services {
     pub(crate) fn new(config: &HubConfig) -> Self {
-        let HubConfig { mirrored_services, service_groups, service_items, .. } = config;
+        let HubConfig { mirrored_services, service_groups, .. } = config;
         let max_services = config.limits.max_services;
         let mut published = Directory::default();
         published.max_services = max_services;
@@ -123,10 +129,9 @@ impl Services {
             by_id: BTreeMap::new(),
             by_name: BTreeMap::new(),
             mirrored: mirrored_services.iter().map(|name| name.as_str().into()).collect(),
-            max_items: service_items
-                .iter()
-                .map(|(name, max)| (name.as_str().into(), *max))
-                .collect(),
+            max_items: by_text(&config.service_items),
+            is_cached: by_text(&config.service_cache),
+            kinds: by_text(&config.service_kinds),
             members: Member::all_of(service_groups),
             published,
             version: 0,
@@ -137,6 +142,11 @@ impl Services {
     pub(crate) fn member(&self, name: &Text) -> Member {
         let member = self.members.get(name).cloned();
         member.unwrap_or_else(|| Member { known_as: name.clone(), rank: 0 })
+    }
+
+    /// The providers that a service is for, if it is for some only.
+    pub(crate) fn kind(&self, name: &Text) -> Option<ServiceKind> {
+        self.kinds.get(name).copied()
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -187,7 +197,9 @@ impl Services {
             false => Sharing::Spread,
         };
         let max_items = self.max_items.get(name).copied();
-        let service = HubService { name: name.clone(), sharing, max_items, ..Default::default() };
+        let is_cached = self.is_cached.get(name).copied();
+        let name = name.clone();
+        let service = HubService { name, sharing, max_items, is_cached, ..Default::default() };
         self.by_id.insert(id, service);
         Some(id)
     }
@@ -254,6 +266,11 @@ impl Services {
         let request = DirectoryRequest::new(0, DirectoryFilter::USUAL);
         self.published.refresh(&request, &State::open_ok(""))
     }
+}
+
+/// What the configuration says of services, by their names.
+fn by_text<T: Copy>(by_name: &BTreeMap<String, T>) -> BTreeMap<Text, T> {
+    by_name.iter().map(|(name, value)| (name.as_str().into(), *value)).collect()
 }
 
 /// One service out of what several sources say of it. Nobody offering it, it is

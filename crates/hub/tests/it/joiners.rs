@@ -90,6 +90,21 @@ fn a_kept_image_serves_the_second_server_without_the_provider() {
 }
 
 #[test]
+fn an_image_of_a_service_is_kept_as_its_own_word_is() {
+    let asked = |of_all, of_service| {
+        let mut config = config(1);
+        config.cache_interactive = of_all;
+        config.service_cache = [("FEED".to_owned(), of_service)].into();
+        let (mut world, source) = live(config);
+        world.open(B, 2, "TRI.N");
+        let is_kept = world.heard_by(source)[0].contains("no-refresh");
+        assert_eq!(is_kept, of_service);
+    };
+    asked(false, true);
+    asked(true, false);
+}
+
+#[test]
 fn an_image_nobody_asked_for_goes_to_all() {
     let (mut world, source) = live(config(1));
     let refresh = provider::refresh_with(3, "TRI.N", |msg| {

@@ -2,7 +2,7 @@
 
 use crate::support::{self, A, B, World, config, item_request, lines, provider};
 use tapeline_channel::SessionId;
-use tapeline_hub::{HubConfig, Unpublished};
+use tapeline_hub::{HubConfig, ServiceKind, Unpublished};
 use tapeline_omm::directory::{DirectoryUpdate, ServiceEntry};
 use tapeline_omm::login::LoginRequest;
 use tapeline_rwf::{
@@ -376,6 +376,27 @@ fn services_for_publishers_can_be_named_also_one_of_an_interactive_provider() {
     world.says(session, &provider::directory_on(-5, &[provider::service(2, "OTHER", true)]));
     let why = "service OTHER: it is not among those for non-interactive providers".to_owned();
     assert_eq!(world.out.warned, [(session, why)]);
+}
+
+#[test]
+fn a_service_is_for_the_providers_that_the_configuration_says() {
+    let of = |kind| {
+        let service_kinds = [("FEED".to_owned(), kind)].into();
+        // A word of its own goes before that of all.
+        let ni_services = Some(vec!["OTHER".to_owned()]);
+        let config = HubConfig { service_kinds, ni_services, ..config(1) };
+        let (mut world, sources) = World::with_sources(config);
+        let session = connected(&mut world);
+        world.says(session, &publish(-1, "TRI.N"));
+        let published = world.core.counters().items;
+        world.open(A, 7, "OTHER.N");
+        let asked = world.heard_by(sources[0]).len();
+        let warned = world.out.warned.iter().map(|(_, why)| why.clone());
+        (asked, published, warned.collect::<Vec<_>>())
+    };
+    let why = "service FEED: it is an interactive provider's".to_owned();
+    assert_eq!(of(ServiceKind::Interactive), (1, 0, vec![why]));
+    assert_eq!(of(ServiceKind::NonInteractive), (0, 1, Vec::new()));
 }
 
 #[test]

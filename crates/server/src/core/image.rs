@@ -41,6 +41,7 @@ impl Core {
         {
             return;
         }
+        let with_cache = self.keeps_image(slot) && !self.memory.is_scarce();
         let Some(item) = self.items.known_mut(slot) else { return };
         let is_complete = refresh.flags.contains(RefreshFlags::REFRESH_COMPLETE);
         let stream = refresh.state.stream;
@@ -48,7 +49,6 @@ impl Core {
             is_last || is_final(stream) && (is_complete || stream != StreamState::NON_STREAMING);
         let is_for_all = is_for_all || is_end && item.is_streaming;
         let is_first = !item.in_parts;
-        let with_cache = self.config.cache && !self.memory.is_scarce();
         begin_image(item, refresh, is_for_all, with_cache);
         self.items.apply_state(slot, &refresh.state, &mut self.mounts.standings);
         let over = self.spread_image(slot, refresh, is_first, out);
@@ -78,6 +78,18 @@ impl Core {
         // Of one in parts it is the first that counts: the last may never come.
         self.image_came(slot, out);
         self.after_image(slot, is_recoverable(stream), out);
+    }
+
+    /// Whether the last value of an item is to be kept.
+    fn keeps_image(&self, slot: u32) -> bool {
+        let own = &self.config.service_cache;
+        if own.is_empty() {
+            return self.config.cache;
+        }
+        let item = self.items.known(slot);
+        let name = item.and_then(|item| self.services.name(item.service_id()));
+        let own = name.and_then(|name| own.get(&*name.to_string()));
+        own.copied().unwrap_or(self.config.cache)
     }
 
     /// Takes note of the locks of an image's entries. Whether the item is still

@@ -336,6 +336,23 @@ fn without_a_cache_a_newcomer_costs_a_reissue_that_the_others_do_not_see() {
 }
 
 #[test]
+fn an_item_is_kept_as_the_word_for_its_service_is() {
+    let is_asked_again = |cache, service: &str, of_service| {
+        let service_cache = [(service.to_owned(), of_service)].into();
+        let config = ServerConfig { cache, service_cache, ..ServerConfig::default() };
+        let mut world = World::feed_with(config);
+        let (first, second) = (world.mount(), world.mount());
+        world.open_item(first, 5, "TRI.N", 17);
+        world.published();
+        world.say(second, &request(8, "TRI.N"));
+        !world.published().is_empty()
+    };
+    assert!(is_asked_again(true, "FEED", false));
+    assert!(!is_asked_again(false, "FEED", true));
+    assert!(!is_asked_again(true, "OTHER", false));
+}
+
+#[test]
 fn a_newcomer_in_the_middle_of_an_image_gets_its_own() {
     let mut world = World::with_feed();
     let (first, second) = (world.mount(), world.mount());
