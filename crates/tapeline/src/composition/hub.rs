@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 
 use tapeline_channel::{ReactorConfig, SessionOptions, Tls, random_seed};
-use tapeline_hub::{HubConfig, HubLimits, Pick, PressureConfig, ServiceGroup, Unpublished};
+use tapeline_hub::{
+    HubConfig, HubLimits, Pick, PressureConfig, ServiceGroup, ServiceKind, Unpublished,
+};
 use tapeline_rssl::{Compression, ServerConfig as RsslServerConfig};
 
 use super::credentials::Credentials;
 use super::settings::{listen, tls};
 use super::sources::route;
-use crate::config::{self, Mirror, Settings};
+use crate::config::{self, CacheOf, Mirror, ProviderKind, Settings};
 use crate::failure::Failure;
 
 /// The hub's part.
@@ -41,6 +43,8 @@ pub(crate) fn hub_config(
             .map(service_group)
             .collect(),
         service_items: service_items(settings),
+        service_kinds: service_kinds(settings),
+        service_cache: service_cache(settings, CacheOf::at_hub),
         unpublished: match hub.unpublished {
             config::Unpublished::Pending => Unpublished::Pending,
             config::Unpublished::NotFound => Unpublished::NotFound,
@@ -90,6 +94,28 @@ pub(crate) fn hub_config(
 pub(super) fn service_items(settings: &Settings) -> BTreeMap<String, usize> {
     let of = |service: &config::Service| (service.name.clone(), service.max_items);
     settings.services.iter().filter(|it| it.max_items > 0).map(of).collect()
+}
+
+/// Whether images are kept of services that have a word of their own, by name.
+pub(super) fn service_cache(
+    settings: &Settings,
+    is_kept: fn(CacheOf) -> Option<bool>,
+) -> BTreeMap<String, bool> {
+    let of = |service: &config::Service| Some((service.name.clone(), is_kept(service.cache)?));
+    settings.services.iter().filter_map(of).collect()
+}
+
+/// The providers of services that are for some only, by name.
+fn service_kinds(settings: &Settings) -> BTreeMap<String, ServiceKind> {
+    let of = |service: &config::Service| {
+        let kind = match service.kind {
+            ProviderKind::Any => return None,
+            ProviderKind::Interactive => ServiceKind::Interactive,
+            ProviderKind::NonInteractive => ServiceKind::NonInteractive,
+        };
+        Some((service.name.clone(), kind))
+    };
+    settings.services.iter().filter_map(of).collect()
 }
 
 fn service_group(service: &config::Service) -> ServiceGroup {

@@ -23,7 +23,7 @@ use tapeline_time::host_now;
 use super::bounds;
 use super::credentials::Credentials;
 use crate::config::{
-    self, Port, PortTransport, Settings, StandbyAnswer, StandbyPost, WarmStandbyKind,
+    self, CacheOf, Port, PortTransport, Settings, StandbyAnswer, StandbyPost, WarmStandbyKind,
 };
 use crate::dictionary;
 use crate::failure::Failure;
@@ -48,6 +48,8 @@ pub(crate) fn engine_settings(settings: &Settings) -> Result<EngineSettings, Fai
         request_term_bytes: backbone.request_term_bytes,
         receiver_window_bytes: backbone.receiver_window_bytes,
         socket_buffer_bytes: backbone.socket_buffer_bytes,
+        send_buffer_bytes: backbone.socket_send_buffer_bytes,
+        ttl: backbone.ttl,
         nak_backoff: Duration::from_micros(backbone.nak_backoff_us),
         retransmit_linger: Duration::from_micros(backbone.retransmit_linger_us),
         ..EngineSettings::default()
@@ -69,6 +71,7 @@ pub(crate) fn port_settings(settings: &Settings, role: Role) -> Result<PortSetti
         presence_interval: Duration::from_millis(backbone.presence_ms),
         silence: Duration::from_millis(backbone.silence_ms),
         queue_bytes: backbone.queue_bytes,
+        flush_interval: Duration::from_millis(backbone.flush_interval_ms.into()),
         max_peers,
         host_clock: HostClock(Some(host_now)),
         ..PortSettings::new(role, name)
@@ -214,6 +217,7 @@ pub(crate) fn server_config(
             .filter_map(|service| Some((service.name.clone(), service.id?)))
             .collect(),
         service_items: super::hub::service_items(settings),
+        service_cache: super::hub::service_cache(settings, CacheOf::at_server),
         allow_same_item_twice: server.same_item_twice,
         limits: bounds::limits(settings),
         output: OutputThresholds {
@@ -226,6 +230,7 @@ pub(crate) fn server_config(
         compression: if server.compression { Compression::Zlib } else { Compression::None },
         pings: Pings {
             interval_s: server.ping_interval_s,
+            are_sent: server.server_to_client_pings,
             are_expected: server.client_to_server_pings,
         },
         compression_level: server.compression_level,

@@ -17,10 +17,12 @@
 //! | `*p2ps*PARAMETER` | a key of `[server]` |
 //! | `*p2ps*PORT*PARAMETER` of connections | a key of a `[[server.port]]` |
 //! | `*ads*USER*itemLimit` and such | a key of a `[[server.user]]` |
+//! | `*SERVICE*PARAMETER` of services | a key of a `[[service]]` |
 //! | `*ROUTE.route*PARAMETER` | a key of a `[[hub.source]]`; with `routeList`, of the routes in it |
 
 mod known;
 mod routes;
+mod services;
 
 use std::ops::Range;
 use std::path::Path;
@@ -29,7 +31,7 @@ use toml::de::DeValue;
 
 use self::known::{
     GUARANTEED, How, KNOWN, Known, OF_PORT, OF_USER, POOL_SIZE, Program, ROUTE, ROUTE_LIST,
-    SERVICE_ID, WITHOUT_EFFECT, list, program, programs,
+    SERVICE, SERVICE_FLUSH, WITHOUT_EFFECT, list, program, programs,
 };
 
 use super::fault::{Fault, nearest};
@@ -140,7 +142,7 @@ pub(super) fn read(
     let mut file =
         File { settings, path, text, site, lines: &lines, faults, remarks: Remarks::default() };
     file.routes(&routes);
-    file.service_ids();
+    file.services();
     for known in &KNOWN {
         file.known(known, &ports);
     }
@@ -311,8 +313,18 @@ fn nothing(line: &Line<'_>, site: Site<'_>, ports: &[String], routes: &[&str]) -
     if is_of_user {
         return None;
     }
-    if routes::is_of_route_or_service(line) {
-        return routes::nothing(line, site, routes);
+    let is_of_service = services::is_of_service(line);
+    if is_of_service || routes::is_of_route_or_list(line) {
+        return match is_of_service {
+            true if services::is_meant(line, site) => services::nothing(line),
+            false if routes::is_meant(line, site, routes) => None,
+            _ => Some(format!(
+                "`{parameter}` of `{}` changes nothing: there are *ROUTE.route*hostList, port \
+                 and serviceList and *routeList of a hub, and *SERVICE*serviceId, cacheType, \
+                 cacheLocation and rrmpFlushInterval",
+                line.objects().collect::<Vec<_>>().join("*")
+            )),
+        };
     }
     let is_buffers = [POOL_SIZE, GUARANTEED].iter().any(|name| is_parameter(line, name));
     if is_buffers && line.objects().find_map(program) == Some(Program::Server) {
@@ -343,7 +355,8 @@ fn nothing(line: &Line<'_>, site: Site<'_>, ports: &[String], routes: &[&str]) -
     }
     let all = KNOWN.iter().map(|(_, name, ..)| *name).chain(ROUTE).chain(WITHOUT_EFFECT);
     let all = all.chain(OF_USER.iter().map(|(name, _)| *name));
-    let all = all.chain([ROUTE_LIST, SERVICE_ID, POOL_SIZE, GUARANTEED]);
+    let all = all.chain(SERVICE.iter().map(|(name, _)| *name));
+    let all = all.chain([ROUTE_LIST, SERVICE_FLUSH, POOL_SIZE, GUARANTEED]);
     Some(format!("unknown key `{parameter}`{}", nearest(parameter, all)))
 }
 

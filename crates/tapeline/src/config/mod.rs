@@ -38,7 +38,9 @@ pub(crate) use sections::{
     ProfileName, Source, Unpublished,
 };
 pub(crate) use server::Server;
-pub(crate) use services::{Mirror, Pick, Service, StandbyAnswer, StandbyPost, WarmStandbyKind};
+pub(crate) use services::{
+    CacheOf, Mirror, Pick, ProviderKind, Service, StandbyAnswer, StandbyPost, WarmStandbyKind,
+};
 pub(crate) use show::show;
 pub(crate) use tables::{PortTransport, ServerPort, ServerUser};
 pub(crate) use value::Port;
@@ -158,20 +160,27 @@ impl Settings {
             ProfileName::Throughput => self.gather(),
             ProfileName::RmdsThroughput => {
                 self.gather();
-                self.server.cache = false;
+                self.backbone.flush_interval_ms = THROUGHPUT_FLUSH_MS;
                 self.buffers(800, 5_000, 32_000);
-                self.backbone.socket_buffer_bytes = RMDS_SOCKET_BUFFER_BYTES;
+                self.sources_keep();
             }
             ProfileName::RmdsLatency => {
                 self.server.tcp_send_buffer_bytes = Some(RMDS_SEND_BUFFER_BYTES);
                 self.buffers(200, 400, 16_000);
-                self.backbone.socket_buffer_bytes = RMDS_SOCKET_BUFFER_BYTES;
+                self.sources_keep();
             }
             ProfileName::RmdsLatency1600 => {
                 self.server.tcp_send_buffer_bytes = Some(RMDS_SEND_BUFFER_BYTES);
                 self.buffers(1_600, 1_600, 2_000);
             }
         }
+    }
+
+    /// What both published tests with the same sources have in common.
+    fn sources_keep(&mut self) {
+        self.server.cache = false;
+        self.hub.cache = false;
+        self.backbone.socket_buffer_bytes = RMDS_SOCKET_BUFFER_BYTES;
     }
 
     /// Output is gathered.

@@ -93,12 +93,13 @@ section! {
         /// `latency`: each update leaves at once. `throughput`: output is
         /// gathered for 20 ms (`flush-interval-ms`), and the kernel may gather
         /// more (`tcp-no-delay = false`). The others are sets of `rmds.cnf` as the tests
-        /// of RMDS 6 were published with: `rmds-throughput` as `throughput`, without
-        /// `cache`; `rmds-latency` and `rmds-latency-1600` as `latency`, with a
-        /// `tcp-send-buffer-bytes` of 64,240. Their `output-max-bytes` are 5,000, 400
-        /// and 1,600 buffers of 6 KiB, their `output-pool-bytes` 32,000, 16,000 and
-        /// 2,000 with 800, 200 and 1,600 more for each of 100 mounts; the first two have
-        /// a `socket-buffer-bytes` of 4 MiB.
+        /// of RMDS 6 were published with: `rmds-throughput` as `throughput`, with a
+        /// `flush-interval-ms` of 20 on the backbone, too; `rmds-latency` and
+        /// `rmds-latency-1600` as `latency`, with a `tcp-send-buffer-bytes` of 64,240.
+        /// Their `output-max-bytes` are 5,000, 400 and 1,600 buffers of 6 KiB, their
+        /// `output-pool-bytes` 32,000, 16,000 and 2,000 with 800, 200 and 1,600 more for
+        /// each of 100 mounts; the first two have a `socket-buffer-bytes` of 4 MiB, and
+        /// neither hub nor server keeps items (`cache`), as sources do.
         "name" => name: ProfileName = ProfileName::Latency => Live;
         /// What a thread does that found nothing to do: `spin` needs a core of its
         /// own, `yield` lets others run after every turn, `park` sleeps until
@@ -227,6 +228,16 @@ section! {
         "receiver-window-bytes" => receiver_window_bytes: u32 = 2_097_152, in 65_536..=536_870_912;
         /// The kernel's buffers of each socket; `net.core.rmem_max` bounds them.
         "socket-buffer-bytes" => socket_buffer_bytes: u32 = 2_097_152, in 65_536..=1_073_741_824;
+        /// Those of sockets that send, if they are others; `net.core.wmem_max` bounds
+        /// them. Without it, as `socket-buffer-bytes`.
+        "socket-send-buffer-bytes" => socket_send_buffer_bytes: Option<u32> = None;
+        /// How many networks multicast may cross, where `channel` says no `ttl`; 0 keeps
+        /// it on this host. Without it, 1.
+        "ttl" => ttl: Option<u8> = None;
+        /// How long a hub on a network may hold back what it sends, so that datagrams
+        /// carry more; what is held back leaves sooner when it is 64 KiB. 0: each message
+        /// leaves at once. In memory it always does.
+        "flush-interval-ms" => flush_interval_ms: u32 = 0, in 0..=1_000;
         /// The longest wait before a receiver of multicast asks again for what
         /// it missed: one or two round trips.
         "nak-backoff-us" => nak_backoff_us: u64 = 20, in 1..=1_000_000;

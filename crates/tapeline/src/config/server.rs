@@ -220,6 +220,9 @@ section! {
         /// How long nothing is sent to a consumer before it is pinged; at most half of
         /// its ping time-out. Without it, a third of that.
         "ping-interval-s" => ping_interval_s: Option<u8> = None => Reconnect;
+        /// Whether a consumer is pinged. The vendor's clients give up a connection on
+        /// which nothing comes for its ping time-out.
+        "server-to-client-pings" => server_to_client_pings: bool = true => Reconnect;
         /// Whether a consumer is cut that is silent for its ping time-out. Otherwise
         /// only the end of its connection is noticed.
         "client-to-server-pings" => client_to_server_pings: bool = true => Reconnect;

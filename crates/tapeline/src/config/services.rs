@@ -38,6 +38,46 @@ choice! {
 }
 
 choice! {
+    /// Which providers a service is for.
+    ProviderKind {
+        /// All, as `ni-services` of `[hub]` says.
+        "any" => Any,
+        /// Those that are asked.
+        "interactive" => Interactive,
+        /// Those that publish.
+        "non-interactive" => NonInteractive,
+    }
+}
+
+choice! {
+    /// Who keeps the last value of each item of a service.
+    CacheOf {
+        /// Whoever keeps it of all: `cache` of `[hub]` and of `[server]`.
+        "default" => Default,
+        /// Nobody but the source.
+        "none" => Nobody,
+        /// The hub.
+        "hub" => Hub,
+        /// The server.
+        "server" => Server,
+        /// Both.
+        "both" => Both,
+    }
+}
+
+impl CacheOf {
+    /// Whether the hub keeps it, if that is not as of all.
+    pub(crate) fn at_hub(self) -> Option<bool> {
+        (self != Self::Default).then_some(matches!(self, Self::Hub | Self::Both))
+    }
+
+    /// Whether the server keeps it, if that is not as of all.
+    pub(crate) fn at_server(self) -> Option<bool> {
+        (self != Self::Default).then_some(matches!(self, Self::Server | Self::Both))
+    }
+}
+
+choice! {
     /// What a client is sent on request for which the server stands by.
     StandbyAnswer {
         /// A refresh without content.
@@ -72,6 +112,13 @@ section! {
         /// At the bound one that is wanted less gives way, or more are refused with
         /// `TOO_MANY_ITEMS`. 0: as many as `[hub]` and `[server]` may have.
         "max-items" => max_items: usize = 0, in 0..=100_000_000;
+        /// At the hub: which providers it is for. Into one for `interactive` ones nobody
+        /// publishes, and one for `non-interactive` ones is not taken from who offers to
+        /// be asked; `any`: as `ni-services` of `[hub]` says.
+        "kind" => kind: ProviderKind = ProviderKind::Any;
+        /// Who keeps the last value of each of its items: `none` but the source, `hub`,
+        /// `server`, `both`; `default`: as `cache` of `[hub]` and of `[server]` says.
+        "cache" => cache: CacheOf = CacheOf::Default;
         /// At the hub: `image` has all of its interactive providers have every item
         /// open. The first by `order` is used; when it is lost, another goes on
         /// where it was, without a request, and without a word for items of which

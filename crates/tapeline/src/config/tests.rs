@@ -156,16 +156,17 @@ fn the_profile_decides_only_what_the_file_does_not() {
 fn the_published_sets_are_there_as_they_were() {
     let of = |name: &str| parsed(&format!("[profile]\nname = \"{name}\"\n"));
     let shown = |name: &str| {
-        let Settings { server, backbone, .. } = of(name);
+        let Settings { server, backbone, hub, .. } = of(name);
         let buffers = [server.output_max_bytes, server.output_pool_bytes].map(|it| it / 6_144);
         let sockets = (server.tcp_send_buffer_bytes, backbone.socket_buffer_bytes >> 20);
-        (server.flush_interval_ms, server.tcp_no_delay, server.cache, buffers, sockets)
+        let flush_ms = [server.flush_interval_ms, backbone.flush_interval_ms];
+        (flush_ms, server.tcp_no_delay, [server.cache, hub.cache], buffers, sockets)
     };
-    let throughput = (20, false, false, [5_000, 112_000], (None, 4));
+    let throughput = ([20, 20], false, [false, false], [5_000, 112_000], (None, 4));
     assert_eq!(shown("rmds-throughput"), throughput);
-    let latency = (0, true, true, [400, 36_000], (Some(64_240), 4));
+    let latency = ([0, 0], true, [false, false], [400, 36_000], (Some(64_240), 4));
     assert_eq!(shown("rmds-latency"), latency);
-    let earlier = (0, true, true, [1_600, 162_000], (Some(64_240), 2));
+    let earlier = ([0, 0], true, [true, false], [1_600, 162_000], (Some(64_240), 2));
     assert_eq!(shown("rmds-latency-1600"), earlier);
 }
 

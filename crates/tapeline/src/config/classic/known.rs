@@ -36,13 +36,15 @@ pub(super) enum How {
 }
 
 /// Classic parameters with a counterpart: program, parameter, section, key.
-pub(super) const KNOWN: [Known; 21] = [
+pub(super) const KNOWN: [Known; 25] = [
     (Program::Server, "sslPort", "server", "rssl-port", How::Port),
     (Program::Server, "portList", "server", "rssl-port", How::Port),
     (Program::Server, "allowRSSLConnections", "server", "rssl-port", How::OffUnless("\"off\"")),
     (Program::Server, "allowCompMode", "server", "compression", How::Same),
     (Program::Server, "compressionType", "server", "compression", How::Compression),
     (Program::Server, "flushInterval", "server", "flush-interval-ms", How::Same),
+    // Without a timer, output is not held back, whatever the interval is.
+    (Program::Server, "timedWrites", "server", "flush-interval-ms", How::OffUnless("0")),
     (Program::Server, "tcpNoDelay", "server", "tcp-no-delay", How::Same),
     (Program::Server, "tcpSendBufSize", "server", "tcp-send-buffer-bytes", How::Same),
     (Program::Server, "maxOutputBuffers", "server", "output-max-bytes", How::Buffers),
@@ -57,11 +59,14 @@ pub(super) const KNOWN: [Known; 21] = [
     (Program::Server, "pingTimeout", "server", "max-ping-timeout-s", How::Same),
     (Program::Server, "pingInterval", "server", "ping-interval-s", How::Same),
     (Program::Server, "clientToServerPings", "server", "client-to-server-pings", How::Same),
+    (Program::Server, "serverToClientPings", "server", "server-to-client-pings", How::Same),
     (Program::Backbone, "udpRecvBufSize", "backbone", "socket-buffer-bytes", How::Kibibytes),
+    (Program::Backbone, "udpSendBufSize", "backbone", "socket-send-buffer-bytes", How::Kibibytes),
+    (Program::Backbone, "PacketTTL", "backbone", "ttl", How::Same),
 ];
 
 /// What of these may be of one port, with the key of `[[server.port]]`.
-pub(super) const OF_PORT: [&str; 8] = [
+pub(super) const OF_PORT: [&str; 9] = [
     "allowCompMode",
     "compressionType",
     "tcpNoDelay",
@@ -70,6 +75,7 @@ pub(super) const OF_PORT: [&str; 8] = [
     "pingTimeout",
     "pingInterval",
     "clientToServerPings",
+    "serverToClientPings",
 ];
 
 /// What may be of one user, with the key of `[[server.user]]`.
@@ -86,6 +92,13 @@ pub(super) const ROUTE: [&str; 3] = ["hostList", "port", "serviceList"];
 /// The parameter that fixes the number of a service, whose name is before it.
 pub(super) const SERVICE_ID: &str = "serviceId";
 
+/// Parameters of services, with the key of `[[service]]`.
+pub(super) const SERVICE: [(&str, &str); 3] =
+    [(SERVICE_ID, "id"), ("cacheType", "kind"), ("cacheLocation", "cache")];
+
+/// How long the messages of a service wait for others on the backbone, in milliseconds.
+pub(super) const SERVICE_FLUSH: &str = "rrmpFlushInterval";
+
 /// The routes that there are, if it is said.
 pub(super) const ROUTE_LIST: &str = "routeList";
 
@@ -95,10 +108,8 @@ pub(super) const GUARANTEED: &str = "guaranteedOutputBuffers";
 
 /// Parameters that say how the classic programs are built inside. They are
 /// accepted, so that a site's file can be used, and change nothing.
-pub(super) const WITHOUT_EFFECT: [&str; 47] = [
+pub(super) const WITHOUT_EFFECT: [&str; 40] = [
     "allowSSLConnections",
-    "cacheLocation",
-    "cacheType",
     "dataType",
     "disableHostLookup",
     "DisconnectOnGap",
@@ -115,18 +126,15 @@ pub(super) const WITHOUT_EFFECT: [&str; 47] = [
     "numInputBuffers",
     "numIpcInputBuffers",
     "numIpcOutputBuffers",
-    "PacketTTL",
     "pktPoolLimitHigh",
     "pktPoolLimitLow",
     "portRoamRange",
     "RecvAddress",
     "RecvPort",
-    "rrmpFlushInterval",
     "rrmpProtocols",
     "rsslMsgPacking",
     "SendAddress",
     "SendPort",
-    "serverToClientPings",
     "sessionStatsWindow",
     "sslMountVersion",
     "sslMsgPacking",
@@ -134,11 +142,9 @@ pub(super) const WITHOUT_EFFECT: [&str; 47] = [
     "tbchold",
     "tcpControlPort",
     "tdata",
-    "timedWrites",
     "tpphold",
     "trreq",
     "twait",
-    "udpSendBufSize",
     "UnicastPort",
     "usePointToPointData",
     "userQLimit",

@@ -1,22 +1,18 @@
-//! Routes, which become sources of the same names, and the numbers of services.
+//! Routes, which become sources of the same names.
 //!
 //! ```text
 //! *adh*routeList                    : feed1, feed2
 //! *Src_Dist*feed1.route*hostList    : mds1, mds2       host.instance.program.feed1.route.hostList
 //! *adh*route*port                   : 14002            that of each route
-//! *FEED*serviceId                   : 257
 //! ```
 
-use super::known::{
-    How, Known, PROGRAMS, Program, ROUTE, ROUTE_LIST, SERVICE_ID, list, program, programs,
-};
+use super::known::{How, Known, Program, ROUTE, ROUTE_LIST, list, program, programs};
 use super::{File, Line, Settings, Site, best, is_parameter, most_exact, set_key};
 use crate::config::sections::Source;
-use crate::config::services::Service;
 use crate::config::value::Setting;
 
 /// The component behind the name of a route.
-const BEHIND_NAME: &str = "route";
+pub(super) const BEHIND_NAME: &str = "route";
 
 /// The name of the one that lines for all routes make where none is named.
 const UNNAMED: &str = "route";
@@ -44,27 +40,6 @@ impl File<'_, '_> {
             }
         }
     }
-
-    /// The numbers of services.
-    pub(super) fn service_ids(&mut self) {
-        let (lines, site) = (self.lines, self.site);
-        let of_services = || lines.iter().filter(|line| is_parameter(line, SERVICE_ID));
-        for line in of_services() {
-            let name = line.objects().last().filter(|name| program(name).is_none());
-            // Without the name of a service there is nothing that a line could be for.
-            let is_other = |name| {
-                let same = of_services().filter(|other| other.objects().last() == Some(name));
-                let counts = most_exact(same, &name_of_service(site, line, name));
-                !counts.is_some_and(|counts| counts.span == line.span)
-            };
-            if name.is_some_and(is_other) {
-                continue;
-            }
-            let result = set_service_id(self.settings, name, line.value);
-            let key = format!("service {}.id", name.unwrap_or_default());
-            self.note(line, key, result.map(|()| true));
-        }
-    }
 }
 
 /// Routes that lines name, in their order.
@@ -83,31 +58,17 @@ pub(super) fn names<'l>(lines: &'l [Line<'_>], site: Site<'_>) -> Vec<&'l str> {
     names
 }
 
-/// Whether a line says something of routes or services.
-pub(super) fn is_of_route_or_service(line: &Line<'_>) -> bool {
-    let mut parameters = ROUTE.into_iter().chain([ROUTE_LIST, SERVICE_ID]);
-    parameters.any(|name| is_parameter(line, name))
+/// Whether a line says something of routes.
+pub(super) fn is_of_route_or_list(line: &Line<'_>) -> bool {
+    ROUTE.into_iter().chain([ROUTE_LIST]).any(|name| is_parameter(line, name))
 }
 
-/// Why a line that says something of these changes nothing, if it does not.
-pub(super) fn nothing(line: &Line<'_>, site: Site<'_>, names: &[&str]) -> Option<String> {
-    let is_meant = if is_parameter(line, SERVICE_ID) {
-        let name = line.objects().last().unwrap_or_default();
-        line.is_for(&name_of_service(site, line, name))
-    } else if is_parameter(line, ROUTE_LIST) {
-        line.is_for(&super::name_of(&LIST, site, ""))
-    } else {
-        names.iter().any(|name| is_of_route(line, site, name))
-    };
-    (!is_meant).then(|| {
-        let objects: Vec<_> = line.objects().collect();
-        format!(
-            "`{}` of `{}` changes nothing: there are *ROUTE.route*hostList, port and \
-             serviceList and *routeList of a hub, and *SERVICE*serviceId",
-            line.parameter(),
-            objects.join("*")
-        )
-    })
+/// Whether a line that says something of these changes something.
+pub(super) fn is_meant(line: &Line<'_>, site: Site<'_>, names: &[&str]) -> bool {
+    match is_parameter(line, ROUTE_LIST) {
+        true => line.is_for(&super::name_of(&LIST, site, "")),
+        false => names.iter().any(|name| is_of_route(line, site, name)),
+    }
 }
 
 fn is_of_route(line: &Line<'_>, site: Site<'_>, name: &str) -> bool {
@@ -116,7 +77,7 @@ fn is_of_route(line: &Line<'_>, site: Site<'_>, name: &str) -> bool {
 }
 
 /// The route that a line names: what stands before `route`.
-fn own_name<'l>(line: &'l Line<'_>) -> Option<&'l str> {
+pub(super) fn own_name<'l>(line: &'l Line<'_>) -> Option<&'l str> {
     let is_behind = |object: &str| object.eq_ignore_ascii_case(BEHIND_NAME);
     let behind = line.objects().position(is_behind)?;
     let name = line.objects().nth(behind.checked_sub(1)?)?;
@@ -128,14 +89,6 @@ fn name_of_route<'n>(site: Site<'n>, route: &'n str, parameter: &'n str) -> [Vec
     let (host, instance) = (vec![site.host], vec![site.instance]);
     let program = programs(Program::Hub);
     [host, instance, program, vec![route], vec![BEHIND_NAME], vec![parameter]]
-}
-
-/// The full name of the number of a service, which may be told of a route.
-fn name_of_service<'n>(site: Site<'n>, line: &'n Line<'_>, name: &'n str) -> [Vec<&'n str>; 7] {
-    let (host, instance) = (vec![site.host], vec![site.instance]);
-    let program = PROGRAMS.iter().map(|(name, _)| *name).collect();
-    let route = vec![own_name(line).unwrap_or_default()];
-    [host, instance, program, route, vec![BEHIND_NAME], vec![name], vec![SERVICE_ID]]
 }
 
 /// Sets a parameter of a route, which becomes a source of the same name.
@@ -152,16 +105,4 @@ fn set_route(
     });
     let value = if key == "port" { value.to_owned() } else { list(value).show() };
     set_key(&mut settings.sources[at], key, &value).map_err(|what| format!("`{parameter}` {what}"))
-}
-
-/// Fixes the number of a service: `*FEED*serviceId : 257`.
-fn set_service_id(settings: &mut Settings, name: Option<&str>, value: &str) -> Result<(), String> {
-    let Some(name) = name else {
-        return Err(format!("`{SERVICE_ID}` needs a service; write *FEED*{SERVICE_ID} : 257"));
-    };
-    let mut service = Service { name: name.to_owned(), ..Service::default() };
-    set_key(&mut service, "id", value).map_err(|what| format!("`{SERVICE_ID}` {what}"))?;
-    service.check(&settings.services)?;
-    settings.services.push(service);
-    Ok(())
 }

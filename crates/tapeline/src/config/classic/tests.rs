@@ -1,6 +1,6 @@
 //! What the keys of sites mean here.
 
-use super::super::Port;
+use super::super::{CacheOf, Port, ProviderKind};
 use super::*;
 
 const SITE: Site<'static> = Site { host: "me", instance: "1" };
@@ -146,12 +146,13 @@ fn lines_of_routes_that_are_for_nothing_are_told() {
         [
             "rmds.cnf:2:1: `port` of `ads*R1*route` changes nothing: there are \
              *ROUTE.route*hostList, port and serviceList and *routeList of a hub, and \
-             *SERVICE*serviceId",
+             *SERVICE*serviceId, cacheType, cacheLocation and rrmpFlushInterval",
             "rmds.cnf:3:1: `port` of `R2` changes nothing: there are *ROUTE.route*hostList, port \
-             and serviceList and *routeList of a hub, and *SERVICE*serviceId",
+             and serviceList and *routeList of a hub, and *SERVICE*serviceId, cacheType, \
+             cacheLocation and rrmpFlushInterval",
             "rmds.cnf:4:1: `routeList` of `rrcp` changes nothing: there are \
              *ROUTE.route*hostList, port and serviceList and *routeList of a hub, and \
-             *SERVICE*serviceId",
+             *SERVICE*serviceId, cacheType, cacheLocation and rrmpFlushInterval",
         ]
     );
 }
@@ -227,6 +228,88 @@ fn services_have_their_numbers() {
             "rmds.cnf:2:1: `serviceId` is a string; give an integer".to_owned(),
             "rmds.cnf:4:1: services `B` and `C` have the same `id`; give each its own".to_owned(),
         ])
+    );
+}
+
+#[test]
+fn output_is_held_back_by_a_timer_only() {
+    let interval_ms = |text| read_text(text).expect("good").server.flush_interval_ms;
+    assert_eq!(interval_ms("*p2ps*flushInterval : 20\n*p2ps*timedWrites : True\n"), 20);
+    let off = "*p2ps*timedWrites : False\n*p2ps*flushInterval : 20\n";
+    assert_eq!(interval_ms(off), 0, "whatever the order");
+    let exact = "me*p2ps*timedWrites : True\n*p2ps*timedWrites : False\n*ads*flushInterval : 5\n";
+    assert_eq!(interval_ms(exact), 5, "the more exact line counts");
+    assert!(remarks(exact).is_empty(), "{:?}", remarks(exact));
+}
+
+#[test]
+fn pings_to_clients_are_those_of_the_port_or_of_all() {
+    let text = "*p2ps*portList : 14002 14012\n*p2ps*serverToClientPings : False\n\
+                *p2ps*14012*serverToClientPings : True\n";
+    let settings = read_text(text).expect("good");
+    assert!(!settings.server.server_to_client_pings);
+    let ports = settings.ports.iter().map(|port| (port.port, port.server_to_client_pings));
+    assert_eq!(ports.collect::<Vec<_>>(), [(14_012, Some(true))]);
+    assert!(remarks(text).is_empty(), "{:?}", remarks(text));
+}
+
+#[test]
+fn multicast_goes_as_far_and_through_buffers_as_large_as_is_said() {
+    let text = "*RRCP*PacketTTL : 5\nme*RRCP*PacketTTL : 7\n*RRCP*udpSendBufSize : 1024\n\
+                *RRCP*udpRecvBufSize : 4096\n*ads*PacketTTL : 9\n";
+    let backbone = read_text(text).expect("good").backbone;
+    assert_eq!(backbone.ttl, Some(7));
+    assert_eq!(backbone.socket_send_buffer_bytes, Some(1 << 20));
+    assert_eq!(backbone.socket_buffer_bytes, 4 << 20);
+    let said = remarks(text);
+    assert!(said.len() == 1 && said[0].starts_with("rmds.cnf:5:1: `PacketTTL`"), "{said:?}");
+    assert_eq!(
+        read_text("*RRCP*PacketTTL : 256\n"),
+        Err(vec!["rmds.cnf:1:1: `PacketTTL` is 256; give 0 to 255".to_owned()])
+    );
+}
+
+#[test]
+fn services_say_who_provides_and_who_keeps_their_items() {
+    let text = "*FEED*cacheType : sinkDriven\nme*FEED*cacheType : sourceDriven\n\
+                *FEED*cacheLocation : srcApp\n*FEED*serviceId : 257\n\
+                *RATES*cacheLocation : ADH\n*NEWS*cacheLocation : p2ps\n\
+                *NEWS*cacheType : peculiar\n*cacheType : sinkDriven\n";
+    let services = read_text(text).expect("good").services;
+    let told: Vec<_> =
+        services.iter().map(|it| (it.name.as_str(), it.id, it.kind, it.cache)).collect();
+    assert_eq!(
+        told,
+        [
+            ("FEED", Some(257), ProviderKind::NonInteractive, CacheOf::Nobody),
+            ("RATES", None, ProviderKind::Any, CacheOf::Hub),
+            ("NEWS", None, ProviderKind::Any, CacheOf::Server),
+        ]
+    );
+    assert_eq!(
+        remarks(text),
+        [
+            "rmds.cnf:7:1: `cacheType` is `peculiar` and changes nothing: give one of sinkDriven, \
+             sourceDriven",
+            "rmds.cnf:8:1: `cacheType` changes nothing: write *SERVICE*cacheType",
+        ]
+    );
+}
+
+#[test]
+fn no_service_waits_on_the_backbone_longer_than_is_said_of_it() {
+    let interval_ms = |text| read_text(text).expect("good").backbone.flush_interval_ms;
+    assert_eq!(interval_ms("*FEED*rrmpFlushInterval : 20\n"), 20);
+    assert_eq!(interval_ms("*rrmpFlushInterval : 20\n"), 20);
+    assert_eq!(interval_ms("*FEED*rrmpFlushInterval : 20\n*NEWS*rrmpFlushInterval : 5\n"), 5);
+    assert_eq!(
+        interval_ms("me*FEED*rrmpFlushInterval : 20\n*FEED*rrmpFlushInterval : 5\n"),
+        20,
+        "of lines for one service the more exact counts"
+    );
+    assert_eq!(
+        read_text("*A*rrmpFlushInterval : soon\n*B*rrmpFlushInterval : 1\n"),
+        Err(vec!["rmds.cnf:1:1: `rrmpFlushInterval` is a string; give an integer".to_owned()])
     );
 }
 

@@ -44,6 +44,32 @@ fn what_is_shown_has_the_files_values_and_the_defaults() {
 }
 
 #[test]
+fn what_an_rmds_cnf_and_a_toml_file_do_otherwise_is_told() {
+    let folder = folder();
+    let classic = "*p2ps*flushInterval : 20\n*FEED*serviceId : 7\n*RRCP*PacketTTL : 5\n";
+    let classic = file(&folder, "rmds.cnf", classic);
+    let imported = run(&["config", "import", arg(&classic)]);
+    assert_eq!(imported.status, Some(0), "{}", imported.err);
+    let same = file(&folder, "site.toml", &imported.out);
+    let done = run(&["config", "diff", arg(&classic), arg(&same)]);
+    assert_eq!((done.status, done.out.as_str()), (Some(0), ""), "{}", done.err);
+
+    let text = imported.out.replace("flush-interval-ms = 20", "flush-interval-ms = 5");
+    let other = file(&folder, "other.toml", &text.replace("id = 7", "id = 8"));
+    let done = run(&["config", "diff", arg(&classic), arg(&other)]);
+    assert_eq!(
+        done.out,
+        "live     server.flush-interval-ms  20 -> 5\n\
+         restart  service FEED.id           7 -> 8\n"
+    );
+    assert_eq!(done.status, Some(1));
+
+    let done = run(&["config", "diff", arg(&classic), arg(&folder.path().join("none.toml"))]);
+    assert_eq!(done.status, Some(2), "{}", done.out);
+    assert!(done.err.contains("none.toml"), "{}", done.err);
+}
+
+#[test]
 fn a_server_does_not_start_with_a_bad_file() {
     let folder = folder();
     let path = file(&folder, "a.toml", "[servr]\n");
