@@ -37,6 +37,8 @@ pub struct Vitals {
     pub hubs: u64,
     /// Mounts.
     pub mounts: u64,
+    /// Items that the hub has, or, without one, that servers have open.
+    pub items: u64,
     /// Mounts that were cut since the start.
     pub cuts: u64,
     /// Logins, requests, posts and connections that were refused since the start.
@@ -55,6 +57,18 @@ const DENIALS: [(&str, &str); 6] = [
 ];
 
 impl Vitals {
+    /// Of a process in which there is nothing yet.
+    pub const NONE: Self = Self {
+        at: Time::ZERO,
+        sources_up: 0,
+        services: 0,
+        hubs: 0,
+        mounts: 0,
+        items: 0,
+        cuts: 0,
+        denials: 0,
+    };
+
     /// As they were published last.
     pub fn of(registry: &Registry, at: Time) -> Self {
         let sum = |counts: &[(&str, &str)]| -> u64 {
@@ -70,6 +84,10 @@ impl Vitals {
             services: sum(&[("hub", "services")]),
             hubs: sum(&[("server", "hubs")]),
             mounts: sum(&[("server", "mounts")]),
+            items: match sum(&[("hub", "items")]) {
+                0 => sum(&[("server", "items")]),
+                of_hubs => of_hubs,
+            },
             cuts: sum(&CUTS),
             denials: sum(&DENIALS),
         }

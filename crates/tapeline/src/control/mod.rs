@@ -19,6 +19,7 @@
 //! operator's and is never written to.
 
 mod history;
+mod touched;
 
 use std::collections::VecDeque;
 use std::fs;
@@ -41,6 +42,7 @@ use crate::config::{Class, Difference, Settings, differences, lines};
 use crate::failure::Failure;
 use crate::log::Levels;
 use history::{History, hash, replace};
+use touched::Touched;
 
 /// How often the process is looked at, and for how long back.
 const LOOK: Duration = Duration::from_secs(1);
@@ -221,19 +223,15 @@ impl Control {
         let settings = self.parsed(new)?;
         let found = differences(&self.held.settings, &settings);
         let now = Vitals::of(&self.registry, host_now());
-        let touched = match found.iter().map(|it| it.class).max() {
-            None => "nothing is different".to_owned(),
-            Some(Class::Live) => "nobody: all mounts and items stay".to_owned(),
-            Some(Class::Reconnect) => {
-                format!("who connects from then on; {} mounts stay as they are", now.mounts)
-            }
-            Some(Class::Restart) => format!("everybody: {} mounts connect again", now.mounts),
-        };
+        let touched = Touched::by(&found, now);
         Ok(json!({
             "changes": found.iter().map(shown).collect::<Vec<_>>(),
             "lines": lines(&found),
-            "touched": touched,
+            "touched": touched.text,
+            "touchedMounts": touched.mounts,
+            "touchedItems": touched.items,
             "mounts": now.mounts,
+            "items": now.items,
             "needsRestart": needs_restart(&found).is_some(),
         }))
     }
