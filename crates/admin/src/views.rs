@@ -138,7 +138,8 @@ pub(crate) fn merged(
     rows
 }
 
-/// Bounds of a user, which are the same at each shard; all other numbers count.
+/// Bounds of a user, which are the same at each shard. Of what was the most of all shards
+/// the largest counts; all other numbers are added up.
 const BOUNDS: [&str; 3] = ["aggregateItemLimit", "itemLimitPerMount", "maxPriorityClass"];
 
 /// What shards count of one user is added up.
@@ -156,10 +157,13 @@ fn one_of_each_user(view: &View, rows: Vec<(Arc<str>, Row)>) -> Vec<(Arc<str>, R
             Some(place) => {
                 let known = users[*place].1.iter_mut().zip(row).zip(view.columns);
                 for ((known, more), column) in known {
-                    if let (Value::Number(known), Value::Number(more)) = (known, more)
-                        && !BOUNDS.contains(&column.name)
-                    {
-                        *known += more;
+                    let (Value::Number(known), Value::Number(more)) = (known, more) else {
+                        continue;
+                    };
+                    match column.name {
+                        name if BOUNDS.contains(&name) => {}
+                        name if name.ends_with("Most") => *known = (*known).max(more),
+                        _ => *known += more,
                     }
                 }
             }
@@ -250,14 +254,18 @@ mod tests {
             "aggregateItemLimit" => aggregate_item_limit: u64;
             /// Streams that were opened.
             "opens" => opens: u64;
+            /// The most items.
+            "totalMost" => total_most: u64;
         }
     }
 
     fn answer(of: &str, users: &[(&str, u64, u64)]) -> Answer {
         let row = |(name, channels, total): &(&str, u64, u64)| {
             let (login_name, opens) = ((*name).to_owned(), 2 * total);
-            let (channels, total) = (*channels, *total);
-            UserRow { login_name, channels, total, aggregate_item_limit: 100, opens }.into_row()
+            let (channels, total, total_most) = (*channels, *total, total + 20);
+            let aggregate_item_limit = 100;
+            UserRow { login_name, channels, total, aggregate_item_limit, opens, total_most }
+                .into_row()
         };
         Answer {
             of: of.to_owned(),
@@ -275,9 +283,10 @@ mod tests {
             answer("server.1", &[("ann", 1, 7), ("cat", 1, 3)]),
         ];
         let rows = merged(UserRow::VIEW, answers, Some("total"), 2);
-        let numbers = |row: &Row| [1, 2, 3, 4].map(|column| row[column].rank());
+        let numbers = |row: &Row| [1, 2, 3, 4, 5].map(|column| row[column].rank());
         let shown: Vec<_> = rows.iter().map(|(of, row)| (&**of, numbers(row))).collect();
-        assert_eq!(shown, [("server", [2, 17, 100, 34]), ("server", [2, 15, 100, 30])]);
+        let expected = [("server", [2, 17, 100, 34, 30]), ("server", [2, 15, 100, 30, 35])];
+        assert_eq!(shown, expected);
     }
 
     #[tokio::test]

@@ -53,6 +53,8 @@ pub struct SessionCounters {
     pub traffic: Traffic,
     /// Bytes that wait for its socket now.
     pub backlog_bytes: usize,
+    /// The most that ever waited when it was to be written to, and now.
+    pub backlog_bytes_most: usize,
     /// Whether it has reached the breach threshold and not drained since.
     pub is_slow: bool,
     /// How often it became slow.

@@ -111,6 +111,8 @@ pub(crate) struct Live<S: System> {
     ok_bytes: usize,
     /// What of its output is counted among that of all sessions.
     pub(crate) counted_bytes: usize,
+    /// The most that waited when it was to be flushed.
+    pub(crate) most_bytes: usize,
     /// What of its traffic is counted among that of all sessions.
     counted_traffic: Traffic,
     /// It had its share of writing, and may have more to write.
@@ -175,6 +177,7 @@ impl<S: System> Live<S> {
             is_slow: false,
             ok_bytes: 0,
             counted_bytes: 0,
+            most_bytes: 0,
             counted_traffic: Traffic::default(),
             has_more: false,
             text_credit: 0,
@@ -390,9 +393,11 @@ impl<S: System> Live<S> {
     }
 
     pub(crate) fn counters(&self) -> SessionCounters {
+        let backlog_bytes = self.backlog_bytes();
         SessionCounters {
             traffic: self.traffic(),
-            backlog_bytes: self.backlog_bytes(),
+            backlog_bytes,
+            backlog_bytes_most: self.most_bytes.max(backlog_bytes),
             is_slow: self.is_slow,
             slow_count: self.slow_count,
             full_count: self.full_count,

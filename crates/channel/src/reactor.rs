@@ -289,6 +289,12 @@ impl<S: System> Reactor<S> {
         (self.table.pool.bytes(), self.table.pool.most())
     }
 
+    /// Connections that are accepted and not admitted yet, at the port that has most
+    /// of them.
+    pub fn strangers(&self) -> usize {
+        self.table.occupancy.iter().map(|of_port| of_port.strangers.len()).max().unwrap_or(0)
+    }
+
     /// When the next poll has something to do without any byte coming; `None`:
     /// never. A moment past means at once.
     pub fn next_deadline(&self) -> Option<Time> {

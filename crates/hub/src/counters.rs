@@ -88,6 +88,14 @@ tapeline_counters::counts! {
         sources_up: u64 = now;
         /// Servers now.
         servers: u64 = now, at most "max-servers";
+        /// Non-interactive providers that have logged in, now.
+        providers: u64 = now, at most "max-providers";
+        /// Items now of the one of them that has most.
+        provider_items: u64 = now, at most "max-items-per-provider";
+        /// Connections now to the port of such providers that have not logged in.
+        without_login: u64 = now, at most "max-without-login";
+        /// Posts now that wait for an ack.
+        posts_waiting: u64 = now, at most "max-posts";
         /// Items that a non-interactive provider publishes while another one has
         /// them, now: it stands by.
         claims: u64 = now;

@@ -309,17 +309,22 @@ impl<B: Bus, S: System> Hub<B, S> {
         let (holds, held) = self.hold.totals();
         let publishers_held = self.restraint.times();
         let held_ms = held.as_millis() as u64;
-        Counters { holds, held_ms, publishers_held, ..self.core.counters() }
+        let without_login = self.reactor.strangers() as u64;
+        Counters { holds, held_ms, publishers_held, without_login, ..self.core.counters() }
     }
 
     /// The limits of what it has, by the names of its [`Counters`].
-    pub const fn limits(&self) -> [(&'static str, u64); 4] {
+    pub const fn limits(&self) -> [(&'static str, u64); 8] {
         let HubConfig { limits, pressure, .. } = self.core.config();
         [
             ("items", limits.max_items as u64),
             ("services", limits.max_services as u64),
             ("servers", limits.max_servers as u64),
             ("merged_bytes", pressure.merged_bytes as u64),
+            ("providers", limits.max_providers as u64),
+            ("provider_items", limits.max_items_per_provider as u64),
+            ("without_login", limits.max_without_login as u64),
+            ("posts_waiting", limits.max_posts as u64),
         ]
     }
 

@@ -36,6 +36,8 @@ tapeline_counters::rows! {
         "stale" => stale: usize;
         /// Bytes that wait for its socket.
         "backlogBytes" => backlog_bytes: usize, in bytes;
+        /// The most that ever did.
+        "backlogBytesMost" => backlog_bytes_most: usize, in bytes;
         /// Bytes of updates that are merged for it.
         "mergedBytes" => merged_bytes: usize, in bytes;
         /// Whether it reads too slowly, so that updates are merged.
@@ -74,6 +76,10 @@ tapeline_counters::rows! {
         "loginName" => login_name: String;
         /// Mounts of the user.
         "channels" => channels: usize;
+        /// The most that there were since the user came.
+        "channelsMost" => channels_most: usize;
+        /// The most items that the user had open since then, over all mounts.
+        "totalMost" => total_most: usize;
         /// Items that the user has open over all mounts,
         "total" => total: usize;
         /// of these with the data state OK,

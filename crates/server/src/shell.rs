@@ -139,6 +139,11 @@ impl<B: Bus> Server<B> {
     }
 }
 
+/// A bound as it is shown: 0 is none.
+const fn bound_of(max: usize) -> u64 {
+    if max == 0 { u64::MAX } else { max as u64 }
+}
+
 impl<B: Bus, S: System> Server<B, S> {
     /// The same with sockets of another system.
     ///
@@ -403,6 +408,7 @@ impl<B: Bus, S: System> Server<B, S> {
             messages_postponed,
             output_bytes,
             output_bytes_most,
+            without_login: self.reactor.strangers(),
             records_lost: self.edge.as_ref().map_or(0, EdgePort::lost),
             drain_per_s: self.drain.as_ref().map_or(0, |drain| drain.per_s().into()),
             mounts_drained: self.mounts_drained,
@@ -411,7 +417,7 @@ impl<B: Bus, S: System> Server<B, S> {
     }
 
     /// The limits of what it has, by the names of its [`Statistics`].
-    pub const fn limits(&self) -> [(&'static str, u64); 6] {
+    pub const fn limits(&self) -> [(&'static str, u64); 9] {
         let limits = &self.interpreter.core().config().limits;
         [
             ("mounts", limits.max_mounts as u64),
@@ -420,6 +426,9 @@ impl<B: Bus, S: System> Server<B, S> {
             ("posts", limits.max_posts as u64),
             ("merged_bytes", limits.max_merged_bytes as u64),
             ("output_bytes", limits.max_output_bytes as u64),
+            ("requests_open", limits.open_window as u64),
+            ("without_login", limits.max_without_login as u64),
+            ("memory_bytes", bound_of(limits.memory_max_bytes)),
         ]
     }
 

@@ -96,6 +96,8 @@ tapeline_counters::counts! {
         /// Requests to hubs that wait for room in their `open-window`, or on the
         /// backbone.
         requests_queued: usize = now;
+        /// Requests to hubs that are on their way, of the hub that has most of them.
+        requests_open: usize = now, at most "open-window";
         /// Closes that wait for room on the backbone.
         closes_waiting: usize = now;
         /// Messages that were longer than is taken, of mounts and of items.
@@ -112,6 +114,12 @@ tapeline_counters::counts! {
         opens_paced: u64 = total;
         /// Those that wait now.
         opens_waiting: usize = now;
+        /// The most snapshots of one mount that ever waited: see `snapshot-queue`.
+        snapshots_waiting_most: usize = most;
+        /// Connections that have not logged in, at the port that has most of them.
+        without_login: usize = now, at most "max-without-login";
+        /// Memory of the process, where that has a bound.
+        memory_bytes: usize = now(bytes), at most "memory-max-bytes";
         /// Streams that gave way to others of higher priority.
         streams_preempted: u64 = total;
         /// Images that went from the cache as memory was scarce.

@@ -33,6 +33,7 @@ impl<B: Bus, S: System> Server<B, S> {
         row.version = library.filter(|version| !version.is_empty()).cloned();
         if let Some(counters) = self.reactor().session_counters(session) {
             row.backlog_bytes = counters.backlog_bytes;
+            row.backlog_bytes_most = counters.backlog_bytes_most;
             row.slow_count = counters.slow_count;
             row.messages_sent = counters.traffic.messages_sent;
             row.bytes_sent = counters.traffic.bytes_sent;

@@ -48,6 +48,8 @@ impl<S: System> Table<S> {
             for_slow -= u32::from(is_slow);
             live.is_dirty = false;
             let before = live.backlog_bytes();
+            // It only falls by being written, so that this misses no high water.
+            live.most_bytes = live.most_bytes.max(before);
             live.flush(self.now);
             let written = before.saturating_sub(live.backlog_bytes());
             left = left.saturating_sub(1 + written / BYTES_PER_WRITE);

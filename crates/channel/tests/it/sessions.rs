@@ -282,7 +282,9 @@ fn counters_add_up() {
     assert_eq!(backlog, world.client.reactor.outbox().backlog_bytes(client));
     assert!(backlog > 25);
     world.run_until(|world| world.server.messages().len() == 5);
-    let at_client = world.client.reactor.session_counters(client).unwrap().traffic;
+    let at_client = world.client.reactor.session_counters(client).unwrap();
+    assert_eq!((at_client.backlog_bytes, at_client.backlog_bytes_most), (0, backlog));
+    let at_client = at_client.traffic;
     let at_server = world.server.reactor.session_counters(server).unwrap().traffic;
     assert_eq!((at_client.messages_sent, at_server.messages_received), (5, 5));
     assert_eq!(at_client.bytes_sent, at_server.bytes_received);

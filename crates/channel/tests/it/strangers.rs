@@ -35,6 +35,7 @@ fn idle(world: &mut World, count: usize) -> Vec<TcpStream> {
     let before = world.server.reactor.counters().accepted;
     let idle: Vec<_> = (0..count).map(|_| world.plain_client()).collect();
     world.run_until(|world| world.server.reactor.counters().accepted == before + count as u64);
+    assert!(world.server.reactor.strangers() >= count.min(9), "they have not logged in");
     idle
 }
 
@@ -53,7 +54,9 @@ fn idle_connections_keep_nobody_out() {
             world.ahead += MIN_STAY;
         }
         let (client, server) = world.open(&ConnectConfig::default());
+        let before = world.server.reactor.strangers();
         world.server.reactor.outbox().admit(server);
+        assert_eq!(world.server.reactor.strangers(), before - 1);
         assert_eq!(world.server.reactor.outbox().send(server, b"welcome"), Sent::Queued);
         world.run_until(|world| !world.client.messages().is_empty());
         assert!(world.client.closed().is_empty(), "{client}");

@@ -142,6 +142,11 @@ impl Posts {
         self.waiting.range(of_source).next().map(|(part, _)| *part)
     }
 
+    /// Posts that wait for an ack.
+    pub(crate) fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
     /// Whether there is room for a post. Parts of one that has begun have
     /// theirs.
     fn has_room(&self, place: Option<Unfinished>, is_complete: bool, max: usize) -> bool {

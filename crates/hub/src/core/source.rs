@@ -485,6 +485,12 @@ impl Sources {
         self.iter().filter(|(_, it)| is_provider(it) && it.phase != Phase::Login).count()
     }
 
+    /// Items of the non-interactive provider that has most.
+    pub(crate) fn most_published(&self) -> u64 {
+        let providers = self.iter().filter(|(_, source)| !source.is_interactive());
+        providers.map(|(_, source)| source.item_count()).max().unwrap_or(0)
+    }
+
     /// The sources of a service, with their own ids of it.
     pub(crate) fn offering(&self, service: u16) -> impl Iterator<Item = (u32, u16, &Source)> {
         self.iter().flat_map(move |(index, source)| {

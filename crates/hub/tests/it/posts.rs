@@ -171,6 +171,7 @@ fn outstanding_posts_have_a_limit() {
     let lines = world.frames();
     assert_eq!(lines.len(), 1);
     assert!(lines[0].starts_with("A ack of 1 Ack 2 NO_RESOURCES"), "{lines:?}");
+    assert_eq!(world.core.counters().posts_waiting, 1);
 }
 
 #[test]

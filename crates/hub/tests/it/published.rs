@@ -417,7 +417,8 @@ fn one_provider_does_not_use_up_what_all_share() {
     assert_eq!(world.out.warned, [(greedy, told)]);
     assert_eq!(world.core.counters().limited, 2);
     world.says(modest, &publish(-1, "C"));
-    assert_eq!(world.core.counters().items, 3);
+    let counters = world.core.counters();
+    assert_eq!((counters.items, counters.providers, counters.provider_items), (3, 2, 2));
     // What it has goes on, and one that ends makes room for another.
     let gone = State::new(StreamState::CLOSED, DataState::SUSPECT, StateCode::NONE, "delisted");
     world.says(greedy, &provider::status(-2, gone));

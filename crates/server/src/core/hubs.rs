@@ -241,6 +241,12 @@ impl Hubs {
         self.table.iter().flatten().map(|hub| hub.queue.len()).sum()
     }
 
+    /// The most that a hub has of something.
+    pub(super) fn most(&self, of: impl Fn(HubIndex, &Hub) -> usize) -> usize {
+        let all = self.numbered().filter_map(|(index, hub)| Some(of(index, hub.as_ref()?)));
+        all.max().unwrap_or(0)
+    }
+
     fn numbered(&self) -> impl Iterator<Item = (HubIndex, &Option<Hub>)> {
         self.table.iter().enumerate().map(|(index, hub)| (index as HubIndex, hub))
     }

@@ -77,6 +77,7 @@ impl Core {
             pending: pending(mount.item_count, standing),
             stale: standing.stale as usize,
             backlog_bytes: 0,
+            backlog_bytes_most: 0,
             merged_bytes: mount.owed.merged_bytes(),
             is_slow: mount.is_slow,
             slow_seconds: slow_since.map(|since| self.now.since(since).as_secs()),
@@ -107,6 +108,7 @@ impl Core {
     /// The user at a place.
     pub(crate) fn user_row(&self, place: u32) -> Option<UserRow> {
         let (name, channels, total, asked) = self.mounts.users.at(place)?;
+        let most = self.mounts.users.most_at(place).unwrap_or_default();
         let limits = self.config.limits.of_user(name);
         let of_all = &self.config.limits;
         let standing = self.mounts.standings.of_user(place);
@@ -116,6 +118,8 @@ impl Core {
         Some(UserRow {
             login_name: name.to_string(),
             channels,
+            channels_most: most.mounts,
+            total_most: most.items,
             total,
             active: standing.active as usize,
             pending: pending(total, standing),

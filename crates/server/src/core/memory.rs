@@ -31,6 +31,7 @@ const PARTS: u32 = 8;
 pub(super) struct Memory {
     /// In percent of the bound; 0 without one.
     percent: usize,
+    resident_bytes: usize,
     /// The next slot whose image goes.
     next_slot: u32,
 }
@@ -38,6 +39,11 @@ pub(super) struct Memory {
 impl Memory {
     const fn is_short(self) -> bool {
         self.percent >= NO_OPENS_PERCENT
+    }
+
+    /// What there was at the last look; 0 where nobody looks.
+    pub(super) const fn resident_bytes(self) -> usize {
+        self.resident_bytes
     }
 
     /// Whether images are not to be kept.
@@ -70,6 +76,7 @@ impl Core {
         let max = self.config.limits.memory_max_bytes;
         let was_short = self.memory.is_short();
         self.memory.percent = resident_bytes.saturating_mul(100).checked_div(max).unwrap_or(0);
+        self.memory.resident_bytes = if max > 0 { resident_bytes } else { 0 };
         if self.memory.is_short() != was_short {
             out.note(Note::Memory { resident_bytes, max_bytes: max, is_short: !was_short });
         }

@@ -432,6 +432,8 @@ impl Core {
             hubs: self.hubs.len(),
             closes_waiting: self.hubs.closes_waiting(),
             requests_queued: self.hubs.requests_queued(),
+            requests_open: self.requests_open(),
+            memory_bytes: self.memory.resident_bytes(),
             services: self.services.directory.services().len(),
             posts: self.posts.len(),
             opens_waiting: self.waiting.paced,

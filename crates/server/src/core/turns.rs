@@ -213,6 +213,8 @@ impl Core {
             return true;
         }
         self.have_wait(session, msg.stream_id, bytes, Line::Snapshots);
+        let most = &mut self.statistics.snapshots_waiting_most;
+        *most = (*most).max(waiting + 1);
         true
     }
 

@@ -92,6 +92,12 @@ impl Core {
         true
     }
 
+    /// Requests on their way to the hub that has most of them.
+    pub(super) fn requests_open(&self) -> usize {
+        let awaited = &self.items.awaited;
+        self.hubs.most(|index, hub| hub.unanswered + awaited.due(index))
+    }
+
     /// Sends the next requests to a hub, as far as its window allows.
     pub(super) fn pump<O: Outputs>(&mut self, index: HubIndex, out: &mut O) {
         let window = self.config.limits.open_window;

@@ -26,6 +26,13 @@ pub(crate) struct Asked {
     pub(crate) recoverable_closes: u64,
 }
 
+/// The most that a user had at this server and its siblings since it came here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Most {
+    pub(crate) mounts: usize,
+    pub(crate) items: usize,
+}
+
 /// What one user has.
 #[derive(Debug)]
 struct User {
@@ -34,9 +41,19 @@ struct User {
     shown: Text,
     mounts: SharedCount,
     items: SharedCount,
+    most: Most,
     asked: Asked,
     /// How fast it asks for snapshots.
     snapshots: Rate,
+}
+
+impl User {
+    /// It has more than before, perhaps more than ever.
+    fn note_most(&mut self) {
+        let Most { mounts, items } = self.most;
+        self.most =
+            Most { mounts: mounts.max(self.mounts.total()), items: items.max(self.items.total()) };
+    }
 }
 
 /// The users of all mounts, by what they are counted by: a name, or a token
@@ -96,7 +113,8 @@ impl Users {
         let (name, asked) = (Text::from(name), Asked::default());
         let snapshots = Rate::default();
         let shown = name.clone();
-        let user = Some(User { shown, name: name.clone(), mounts, items, asked, snapshots });
+        let (name_of, most) = (name.clone(), Most::default());
+        let user = Some(User { shown, name: name_of, mounts, items, most, asked, snapshots });
         let place = match self.free.pop() {
             Some(place) => {
                 self.list[place as usize] = user;
@@ -120,6 +138,7 @@ impl Users {
         let is_in = user.mounts.claim(max.unwrap_or(usize::MAX));
         if is_in {
             user.items.add(items);
+            user.note_most();
         } else if user.mounts.own() == 0 {
             self.forget(name);
         }
@@ -184,6 +203,11 @@ impl Users {
         Some((&user.shown, user.mounts.own(), user.items.own(), user.asked))
     }
 
+    /// The most that the user at a place of the list had.
+    pub(super) fn most_at(&self, place: u32) -> Option<Most> {
+        Some(self.list.get(place as usize)?.as_ref()?.most)
+    }
+
     /// Takes a snapshot of those that a user may have in a second at all servers, if
     /// there is one now.
     pub(super) fn take_snapshot(&mut self, name: &[u8], now: Time, per_s: u32) -> bool {
@@ -205,6 +229,7 @@ impl Users {
     pub(super) fn open_item(&mut self, name: &[u8], note: impl FnOnce(&mut Asked)) {
         if let Some(user) = self.get_mut(name) {
             user.items.add(1);
+            user.note_most();
             note(&mut user.asked);
         }
     }
@@ -247,6 +272,9 @@ mod tests {
         assert_eq!((here.mounts_of(b"ann"), here.items_of(b"ann")), (2, 7));
         assert!(!here.join(b"ann", 0, Some(2)) && !there.join(b"ann", 0, Some(2)));
         here.close_items(b"ann", 1, |_| {});
+        // As each saw it when the user got more there.
+        assert_eq!(here.most_at(0), Some(Most { mounts: 1, items: 2 }));
+        assert_eq!(there.most_at(0), Some(Most { mounts: 2, items: 7 }));
         here.leave(b"ann", 1);
         assert_eq!((here.mounts_of(b"ann"), there.items_of(b"ann")), (1, 5));
         assert!(here.join(b"bob", 0, Some(1)) && !there.join(b"bob", 0, Some(1)));

@@ -127,7 +127,8 @@ fn more_snapshots_than_may_wait_are_refused() {
     }
     let told = "MARKET_PRICE S102.N@1 Closed / Suspect / NoResources / 'Too many snapshots wait'";
     assert_eq!(world.heard(consumer), [format!("STATUS 102 {told}")]);
-    assert_eq!(world.core.statistics().opens_limited, 1);
+    let statistics = world.core.statistics();
+    assert_eq!((statistics.opens_limited, statistics.snapshots_waiting_most), (1, 1));
 }
 
 #[test]
@@ -179,6 +180,7 @@ fn nothing_is_opened_while_memory_is_short() {
     let consumer = world.mount();
     world.open_item(consumer, 5, "TRI.N", 17);
     world.handle(Event::Memory { resident_bytes: 900 });
+    assert_eq!(world.core.statistics().memory_bytes, 900);
     world.say(consumer, &request(6, "IBM.N"));
     let told =
         "MARKET_PRICE IBM.N@1 Closed / Suspect / NoResources / 'The server is short of memory'";

@@ -21,6 +21,7 @@ fn asking(open_window: usize, names: &[&str]) -> (World, SessionId) {
         world.say(consumer, &request(5 + place as i32, name));
     }
     assert_eq!(world.published().len(), open_window);
+    assert_eq!(world.core.statistics().requests_open, open_window);
     (world, consumer)
 }
 
