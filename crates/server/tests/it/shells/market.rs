@@ -12,6 +12,7 @@ use tapeline_backbone::sim::{Network, SimPort};
 use tapeline_backbone::{Incarnation, PortSettings, Role};
 use tapeline_channel::{ConnectConfig, ReactorConfig};
 use tapeline_hub::{Hub, HubConfig, Route};
+use tapeline_rssl::Compression;
 use tapeline_rwf::{DataType, Encoded, Primitive, Real};
 use tapeline_server::{AcceptAll, Server, ServerConfig, Transport};
 use tapeline_time::Time;
@@ -170,10 +171,25 @@ impl<G: Ground> Market<G> {
         protocol: Protocol,
         at: std::net::SocketAddr,
     ) -> usize {
-        let index = self.listeners.len();
         let config = ConsumerConfig { protocol, ..ConsumerConfig::new([address(at)], login) };
+        self.connected(config, ConnectConfig::default())
+    }
+
+    /// A consumer over RSSL that asks for this compression, when it is ready.
+    pub(super) fn listener_with(
+        &mut self,
+        compression: Compression,
+        at: std::net::SocketAddr,
+    ) -> usize {
+        let mut connect = ConnectConfig::default();
+        connect.rssl.compression = compression;
+        self.connected(ConsumerConfig::new([address(at)], Login::new("consumer")), connect)
+    }
+
+    fn connected(&mut self, config: ConsumerConfig, connect: ConnectConfig) -> usize {
+        let index = self.listeners.len();
         let (reactor, system) = (seeded(10 + index as u64), self.ground.system());
-        let consumer = Consumer::with_system(config, reactor, ConnectConfig::default(), system);
+        let consumer = Consumer::with_system(config, reactor, connect, system);
         let consumer = consumer.expect("a consumer");
         self.listeners.push(Listener {
             consumer,

@@ -2,6 +2,8 @@
 //! simulated sockets, and over real ones.
 
 mod by_mount;
+mod compressed;
+mod drained;
 mod ground;
 mod market;
 
