@@ -54,6 +54,7 @@ impl Placement {
 #[cfg(test)]
 mod tests {
     use rustix::thread::sched_getaffinity;
+    use thread_priority::{ScheduleParams, thread_schedule_policy_param};
 
     use super::*;
 
@@ -79,5 +80,33 @@ mod tests {
         let nowhere = Placement { cores: vec![CpuSet::MAX_CPU], fifo_priority: None };
         let error = nowhere.apply(0).expect_err("there is no such core");
         assert!(error.to_string().contains("core 1024"), "{error}");
+    }
+
+    #[test]
+    fn a_thread_has_its_real_time_priority_or_it_is_said_what_it_lacks() {
+        let applied = std::thread::spawn(|| {
+            let placement = Placement { cores: Vec::new(), fifo_priority: Some(7) };
+            placement.apply(0).map(|()| {
+                thread_schedule_policy_param(thread_native_id()).expect("the kernel tells")
+            })
+        });
+        match applied.join().expect("no panic") {
+            Ok(now) => {
+                let fifo = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
+                assert_eq!(now, (fifo, ScheduleParams { sched_priority: 7 }));
+            }
+            Err(error) => {
+                let error = error.to_string();
+                assert!(error.starts_with("a thread cannot have the real-time priority 7: "));
+                assert!(error.ends_with("CAP_SYS_NICE, or a limit as of `ulimit -r`"), "{error}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_priority_that_there_is_not_is_named() {
+        let placement = Placement { cores: Vec::new(), fifo_priority: Some(100) };
+        let error = placement.apply(0).expect_err("it ends at 99").to_string();
+        assert!(error.contains("priority 100"), "{error}");
     }
 }
