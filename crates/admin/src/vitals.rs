@@ -188,6 +188,7 @@ mod tests {
             mounts: 100,
             cuts: 2 * second,
             denials: 0,
+            ..Vitals::NONE
         }
     }
 

@@ -310,7 +310,7 @@ impl<B: Bus, S: System> Hub<B, S> {
         let publishers_held = self.restraint.times();
         let held_ms = held.as_millis() as u64;
         let without_login = self.reactor.strangers() as u64;
-        Counters { holds, held_ms, publishers_held, without_login, ..self.core.counters() }
+        Counters { without_login, holds, held_ms, publishers_held, ..self.core.counters() }
     }
 
     /// The limits of what it has, by the names of its [`Counters`].

@@ -52,7 +52,7 @@ pub(super) fn limits(settings: &Settings) -> Limits {
 /// What those get who connect to a port.
 pub(super) fn port_config(port: &ServerPort, of_all: &config::Server) -> PortConfig {
     let (interval_s, are_expected) = (port.ping_interval_s, port.client_to_server_pings);
-    let are_sent = port.server_to_client_pings;
+    let are_sent = port.pings_to_clients;
     let has_pings = interval_s.is_some() || are_sent.is_some() || are_expected.is_some();
     let compression = |is_on| if is_on { Compression::Zlib } else { Compression::None };
     PortConfig {
@@ -61,7 +61,7 @@ pub(super) fn port_config(port: &ServerPort, of_all: &config::Server) -> PortCon
         max_ping_timeout_s: port.max_ping_timeout_s,
         pings: has_pings.then(|| Pings {
             interval_s: interval_s.or(of_all.ping_interval_s),
-            are_sent: are_sent.unwrap_or(of_all.server_to_client_pings),
+            are_sent: are_sent.unwrap_or(of_all.pings_to_clients),
             are_expected: are_expected.unwrap_or(of_all.client_to_server_pings),
         }),
         compression: port.compression.map(compression),

@@ -230,7 +230,7 @@ pub(crate) fn server_config(
         compression: if server.compression { Compression::Zlib } else { Compression::None },
         pings: Pings {
             interval_s: server.ping_interval_s,
-            are_sent: server.server_to_client_pings,
+            are_sent: server.pings_to_clients,
             are_expected: server.client_to_server_pings,
         },
         compression_level: server.compression_level,

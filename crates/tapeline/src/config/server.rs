@@ -222,7 +222,7 @@ section! {
         "ping-interval-s" => ping_interval_s: Option<u8> = None => Reconnect;
         /// Whether a consumer is pinged. The vendor's clients give up a connection on
         /// which nothing comes for its ping time-out.
-        "server-to-client-pings" => server_to_client_pings: bool = true => Reconnect;
+        "server-to-client-pings" => pings_to_clients: bool = true => Reconnect;
         /// Whether a consumer is cut that is silent for its ping time-out. Otherwise
         /// only the end of its connection is noticed.
         "client-to-server-pings" => client_to_server_pings: bool = true => Reconnect;

@@ -33,7 +33,7 @@ section! {
         /// How long nothing is sent to a consumer before it is pinged.
         "ping-interval-s" => ping_interval_s: Option<u8> = None => Reconnect;
         /// Whether a consumer is pinged.
-        "server-to-client-pings" => server_to_client_pings: Option<bool> = None => Reconnect;
+        "server-to-client-pings" => pings_to_clients: Option<bool> = None => Reconnect;
         /// Whether a consumer is cut that is silent for its ping time-out.
         "client-to-server-pings" => client_to_server_pings: Option<bool> = None => Reconnect;
         /// Whether consumers may choose to compress.

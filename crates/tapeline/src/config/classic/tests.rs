@@ -247,8 +247,8 @@ fn pings_to_clients_are_those_of_the_port_or_of_all() {
     let text = "*p2ps*portList : 14002 14012\n*p2ps*serverToClientPings : False\n\
                 *p2ps*14012*serverToClientPings : True\n";
     let settings = read_text(text).expect("good");
-    assert!(!settings.server.server_to_client_pings);
-    let ports = settings.ports.iter().map(|port| (port.port, port.server_to_client_pings));
+    assert!(!settings.server.pings_to_clients);
+    let ports = settings.ports.iter().map(|port| (port.port, port.pings_to_clients));
     assert_eq!(ports.collect::<Vec<_>>(), [(14_012, Some(true))]);
     assert!(remarks(text).is_empty(), "{:?}", remarks(text));
 }
