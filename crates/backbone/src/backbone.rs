@@ -10,7 +10,7 @@ use tapeline_time::Time;
 
 use crate::engine::{AeronSink, AeronSource, Channels, Engine};
 use crate::error::BackboneError;
-use crate::frame::Role;
+use crate::frame::{Incarnation, Role};
 use crate::local::{LocalSink, LocalSource, Network};
 use crate::merge::PathCounts;
 use crate::outbound::{FrameSink, Offer};
@@ -309,6 +309,14 @@ impl FrameSource for BackboneSource {
             Self::Local(source) => source.failure(),
             Self::Aeron(source) => source.failure(),
             Self::Paths(source) => source.failure(),
+        }
+    }
+
+    fn sessions_of(&self, peer: Incarnation) -> Vec<i32> {
+        match self {
+            Self::Local(_) => Vec::new(),
+            Self::Aeron(source) => source.sessions_of(peer),
+            Self::Paths(source) => source.sessions_of(peer),
         }
     }
 

@@ -81,6 +81,7 @@ mod backbone;
 mod bus;
 #[cfg(feature = "aeron")]
 mod channel;
+mod driver_files;
 #[cfg_attr(not(feature = "aeron"), path = "without_aeron.rs")]
 mod engine;
 mod error;
@@ -101,6 +102,7 @@ mod stamps;
 
 pub use backbone::{Backbone, BackbonePort, BackboneSink, BackboneSource, Carrier};
 pub use bus::{Bus, Counters, Publish, Published};
+pub use driver_files::{DriverFiles, DriverFilesError, DriverRow, DriverStreamRow};
 #[cfg(feature = "aeron")]
 pub use engine::{AeronPort, AeronSink, AeronSource, Channels, Engine};
 pub use error::BackboneError;

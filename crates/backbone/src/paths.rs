@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tapeline_time::Time;
 
-use crate::frame::FrameHeader;
+use crate::frame::{FrameHeader, Incarnation};
 use crate::merge::{Merge, PathCounts};
 use crate::outbound::{FrameSink, Offer};
 use crate::port::FrameSource;
@@ -164,6 +164,10 @@ impl<R: FrameSource> FrameSource for PathSource<R> {
 
     fn failure(&self) -> Option<&str> {
         self.ways.iter().find_map(|(_, source)| source.failure())
+    }
+
+    fn sessions_of(&self, peer: Incarnation) -> Vec<i32> {
+        self.ways.iter().flat_map(|(_, source)| source.sessions_of(peer)).collect()
     }
 
     fn path_counts(&self) -> PathCounts {

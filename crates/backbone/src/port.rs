@@ -29,6 +29,12 @@ pub trait FrameSource {
     /// Why it is not ready, if something failed.
     fn failure(&self) -> Option<&str>;
 
+    /// The sessions at the media driver by which frames of a peer come, one for each
+    /// network; none where there is no driver.
+    fn sessions_of(&self, _peer: Incarnation) -> Vec<i32> {
+        Vec::new()
+    }
+
     /// Where the same comes over several networks: what came of that.
     fn path_counts(&self) -> PathCounts {
         PathCounts::default()
@@ -301,7 +307,7 @@ impl<S: FrameSink, R: FrameSource> Bus for Port<S, R> {
     }
 
     fn peers(&self) -> Vec<PeerRow> {
-        self.peers.rows(self.host_now_ns())
+        self.peers.rows(self.host_now_ns(), |peer| self.source.sessions_of(peer))
     }
 
     fn clock_of(&self, peer: Incarnation) -> Option<ClockOffset> {

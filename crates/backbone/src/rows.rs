@@ -7,6 +7,9 @@ tapeline_counters::rows! {
         "name" => name: String;
         /// Which run of it this is.
         "incarnation" => incarnation: String;
+        /// The sessions of its streams at the media driver, as `driver-streams` has them:
+        /// one for each network; none without a driver.
+        "sessions" => sessions: Option<String>;
         /// Whether each hears the other.
         "up" => is_up: bool;
         /// The number of the frame that comes next in its stream.

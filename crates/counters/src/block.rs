@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use thiserror::Error;
 
 use crate::query::{QueryQueue, QuerySender};
-use crate::{Count, Counted, Kind, Table};
+use crate::{Count, Counted, Kind, Table, TableReader};
 
 /// Blocks that a registry has room for, if it is not told otherwise. A hub or a
 /// server takes four.
@@ -14,6 +14,9 @@ const BLOCKS: usize = 1024;
 
 /// Threads that can be asked.
 const QUEUES: usize = 128;
+
+/// Tables outside of hubs and servers: a media driver for each thread at most.
+const READERS: usize = 128;
 
 /// The counts of one part of one hub, server or thread: an atomic for each, and
 /// for those with a bound the most that was published.
@@ -142,6 +145,7 @@ pub struct Registry(Arc<Shared>);
 struct Shared {
     blocks: Places<Arc<Block>>,
     queues: Places<QuerySender>,
+    readers: Places<Box<dyn TableReader>>,
 }
 
 /// Places that are taken one after the other and never given back.
@@ -178,7 +182,11 @@ impl Default for Registry {
 impl Registry {
     /// An empty one with room for so many blocks.
     pub fn with_room_for(blocks: usize) -> Self {
-        Self(Arc::new(Shared { blocks: Places::new(blocks), queues: Places::new(QUEUES) }))
+        Self(Arc::new(Shared {
+            blocks: Places::new(blocks),
+            queues: Places::new(QUEUES),
+            readers: Places::new(READERS),
+        }))
     }
 
     /// Takes a place for the counts of `name`, with the limits of those that have
@@ -208,6 +216,22 @@ impl Registry {
     /// The ways to ask each thread.
     pub fn queues(&self) -> impl Iterator<Item = &QuerySender> {
         self.0.queues.iter()
+    }
+
+    /// Shows tables that any thread may read from now on. Where there are some of the
+    /// same name already, those stay.
+    ///
+    /// Errors: there is no room.
+    pub fn show(&self, tables: impl TableReader + 'static) -> Result<(), Full> {
+        match self.readers().any(|known| known.name() == tables.name()) {
+            true => Ok(()),
+            false => self.0.readers.take(Box::new(tables)),
+        }
+    }
+
+    /// The tables that any thread may read.
+    pub fn readers(&self) -> impl Iterator<Item = &dyn TableReader> {
+        self.0.readers.iter().map(|reader| &**reader)
     }
 }
 
@@ -251,6 +275,32 @@ mod tests {
         let error = registry.enter::<Tested>("b", &[]).expect_err("full");
         assert!(error.to_string().contains("room for 1 "), "{error}");
         assert_eq!(registry.blocks().count(), 1);
+    }
+
+    #[derive(Debug)]
+    struct Named(&'static str);
+
+    impl TableReader for Named {
+        fn name(&self) -> &str {
+            self.0
+        }
+
+        fn views(&self) -> &'static [&'static crate::View] {
+            &[]
+        }
+
+        fn read(&self, _: &crate::View) -> Result<Vec<crate::Row>, String> {
+            Ok(Vec::new())
+        }
+    }
+
+    #[test]
+    fn tables_that_several_threads_show_are_there_once() {
+        let registry = Registry::default();
+        for name in ["a", "b", "a"] {
+            registry.show(Named(name)).expect("room");
+        }
+        assert_eq!(registry.readers().map(TableReader::name).collect::<Vec<_>>(), ["a", "b"]);
     }
 
     #[test]

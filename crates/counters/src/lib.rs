@@ -11,7 +11,9 @@
 //!   hangs shows its last counts.
 //! * **Rows.** A [`View`] is a table of what a core holds (mounts, items), which
 //!   [`rows!`] defines with its columns. A [`Query`] for it comes through a bounded
-//!   queue and is answered by a [`Scan`], a slice at a time.
+//!   queue and is answered by a [`Scan`], a slice at a time. What is in files, like
+//!   the counters of a media driver, is read by whoever looks, through a
+//!   [`TableReader`].
 //!
 //! ```
 //! use tapeline_counters::{Registry, counts};
@@ -49,4 +51,4 @@ pub use describe::{Count, Counted, Kind, Table, Unit};
 pub use query::{Act, Answer, Ask, Query, QueryError, QueryQueue, QuerySender, Rows};
 pub use reference::reference;
 pub use scan::Scan;
-pub use view::{Column, Row, Rowed, Value, View, Viewed};
+pub use view::{Column, Row, Rowed, TableReader, Value, View, Viewed};

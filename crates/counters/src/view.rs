@@ -136,6 +136,20 @@ pub trait Viewed {
     }
 }
 
+/// Tables outside of hubs and servers that any thread may read, like those in files.
+pub trait TableReader: std::fmt::Debug + Send + Sync {
+    /// Whose they are.
+    fn name(&self) -> &str;
+
+    /// Its tables.
+    fn views(&self) -> &'static [&'static View];
+
+    /// All rows of one of its tables.
+    ///
+    /// Errors: they cannot be read now, as a sentence for people.
+    fn read(&self, view: &View) -> Result<Vec<Row>, String>;
+}
+
 /// Defines a row: the struct, its columns, and how it becomes cells.
 ///
 /// ```

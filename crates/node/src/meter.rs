@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use tapeline_backbone::{
-    Bus, Counters as BackboneCounters, FrameSink, FrameSource, PeerRow, Port, PortSettings,
+    Bus, Counters as BackboneCounters, DriverRow, DriverStreamRow, FrameSink, FrameSource, PeerRow,
+    Port, PortSettings,
 };
 use tapeline_channel::{ChannelCounters, System};
 use tapeline_counters::{Counted, Full, Registry, Rowed, Table, View, Writer};
@@ -240,7 +241,7 @@ pub const TABLES: [&Table; 5] = [
 ];
 
 /// All views that can be asked for.
-pub const VIEWS: [&View; 10] = [
+pub const VIEWS: [&View; 12] = [
     ServiceRow::VIEW,
     SourceRow::VIEW,
     MountRow::VIEW,
@@ -251,6 +252,8 @@ pub const VIEWS: [&View; 10] = [
     HubServiceRow::VIEW,
     ServerRow::VIEW,
     PeerRow::VIEW,
+    DriverRow::VIEW,
+    DriverStreamRow::VIEW,
 ];
 
 #[cfg(test)]

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use tapeline_backbone::local::Network;
 use tapeline_backbone::{
-    Backbone, BackbonePort, Bus, Carrier, Counters, Driver, EngineSettings, PortSettings, Role,
+    Backbone, BackbonePort, Bus, Carrier, Counters, Driver, DriverFiles, EngineSettings,
+    PortSettings, Role,
 };
 use tapeline_channel::{Kernel, Wait};
 use tapeline_counters::{Registry, Writer};
@@ -167,8 +168,12 @@ impl Node {
         let name = thread.name().unwrap_or("main");
         let (meter, desk) = (registry.enter(name, &[])?, Desk::new(registry.open_queue(name)?));
         let channel = carrier.to_string();
-        match backbone.directory().map(|directory| directory.display().to_string()) {
-            Some(directory) => tracing::info!(channel, directory, "backbone"),
+        match backbone.directory() {
+            Some(directory) => {
+                registry.show(DriverFiles::at(directory))?;
+                let directory = directory.display().to_string();
+                tracing::info!(channel, directory, "backbone");
+            }
             None => tracing::info!(channel, "backbone"),
         }
         let mut rest = Rest::new(idle);

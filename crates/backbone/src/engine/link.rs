@@ -4,16 +4,18 @@ use std::rc::Rc;
 
 use rusteron_media_driver::{
     AeronAsyncAddExclusivePublication, AeronAsyncAddSubscription, AeronCError,
-    AeronExclusivePublication, AeronFragmentClosureAssembler, AeronHeader, AeronOfferError,
-    AeronSubscription, Handlers,
+    AeronExclusivePublication, AeronFragmentClosureAssembler, AeronHeader, AeronHeaderValues,
+    AeronOfferError, AeronSubscription, Handlers,
 };
 use tapeline_time::Time;
 
 use super::Place;
 use super::backoff::Backoff;
+use super::sessions::{Sessions, is_presence};
 use super::shared::Shared;
 use super::words::{c_string, words};
 use crate::channel::Stream;
+use crate::frame::Incarnation;
 use crate::outbound::{FrameSink, Offer};
 use crate::port::FrameSource;
 
@@ -247,23 +249,36 @@ impl FrameSink for AeronSink {
 pub struct AeronSource {
     half: Half<AeronSubscription>,
     assembler: AeronFragmentClosureAssembler,
+    sessions: Sessions,
 }
 
 impl AeronSource {
     pub(super) fn new(place: &Rc<Place>, stream: &Stream) -> Result<Self, AeronCError> {
         let assembler = AeronFragmentClosureAssembler::new()?;
-        Ok(Self { half: Half::new(place, stream), assembler })
+        Ok(Self { half: Half::new(place, stream), assembler, sessions: Sessions::default() })
     }
 }
 
-fn pass_on<F: FnMut(&[u8])>(on_frame: &mut F, frame: &[u8], _header: AeronHeader) {
+/// A frame goes to whoever reads it; the presence of a peer says what its session is.
+fn pass_on<F: FnMut(&[u8])>(
+    (on_frame, sessions): &mut (&mut F, &mut Sessions),
+    frame: &[u8],
+    header: AeronHeader,
+) {
+    if is_presence(frame) {
+        sessions.note(frame, || {
+            let values = AeronHeaderValues::new_zeroed_on_stack();
+            header.values(&values).ok().map(|_| values.frame().session_id())
+        });
+    }
     on_frame(frame);
 }
 
 impl FrameSource for AeronSource {
     fn poll(&mut self, _now: Time, limit: usize, mut on_frame: impl FnMut(&[u8])) -> usize {
         let State::Ready(subscription, _) = &self.half.state else { return 0 };
-        match self.assembler.poll(subscription, &mut on_frame, pass_on, limit) {
+        let mut reader = (&mut on_frame, &mut self.sessions);
+        match self.assembler.poll(subscription, &mut reader, pass_on, limit) {
             Ok(read) => usize::try_from(read).unwrap_or(0),
             Err(error) => {
                 self.half.fail_with(&error);
@@ -278,6 +293,10 @@ impl FrameSource for AeronSource {
 
     fn is_ready(&self) -> bool {
         self.half.is_ready()
+    }
+
+    fn sessions_of(&self, peer: Incarnation) -> Vec<i32> {
+        self.sessions.of(peer).into_iter().collect()
     }
 
     fn failure(&self) -> Option<&str> {

@@ -6,6 +6,7 @@ mod driver;
 mod limits;
 mod link;
 mod memory;
+mod sessions;
 mod shared;
 mod sockets;
 mod words;

@@ -143,13 +143,20 @@ impl Peers {
     }
 
     /// All that are heard, for whoever looks.
-    pub(crate) fn rows(&self, host_now_ns: u64) -> Vec<PeerRow> {
+    pub(crate) fn rows(
+        &self,
+        host_now_ns: u64,
+        sessions_of: impl Fn(Incarnation) -> Vec<i32>,
+    ) -> Vec<PeerRow> {
         let now = self.table.iter().map(|peer| peer.heard).max().unwrap_or(Time::ZERO);
         let row = |peer: &Peer| {
             let clock = peer.clock.at(host_now_ns);
+            let sessions = sessions_of(peer.incarnation);
+            let sessions: Vec<_> = sessions.iter().map(i32::to_string).collect();
             PeerRow {
                 name: peer.name.clone(),
                 incarnation: peer.incarnation.to_string(),
+                sessions: (!sessions.is_empty()).then(|| sessions.join(" ")),
                 is_up: peer.their_link != 0,
                 position: peer.next_seq,
                 gaps: peer.gaps,

@@ -3,6 +3,7 @@
 
 #[cfg(feature = "aeron")]
 mod aeron;
+mod driver_files;
 mod every_order;
 mod faults;
 mod local;
