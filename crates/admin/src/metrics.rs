@@ -11,152 +11,13 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::{Registry as Metrics, Unit as MetricUnit};
 use tapeline_counters::{Block, Count, Kind, Registry, Table, Unit, Value, View};
 
+use crate::merge::{self, Order};
 use crate::process::Process;
-use crate::views::{Collected, merged};
+use crate::series::{ASKED, READ, SERIES, Series};
+use crate::views::Collected;
 
 /// The type of what [`write()`] writes.
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-
-/// Columns of which there are series, each of a row with the names in its labels:
-/// view, name of the series, help, column, labels.
-const SERIES: [Series; 14] = [
-    Series {
-        view: "services",
-        stem: "tapeline_service_up",
-        help: "Whether a service is up.",
-        column: "State",
-        unit: Unit::None,
-        labels: &[("service", "name")],
-    },
-    Series {
-        view: "services",
-        stem: "tapeline_service_items",
-        help: "Items of a service that are open.",
-        column: "items",
-        unit: Unit::None,
-        labels: &[("service", "name")],
-    },
-    Series {
-        view: "services",
-        stem: "tapeline_service_items_stale",
-        help: "Items of a service with the data state SUSPECT.",
-        column: "stale",
-        unit: Unit::None,
-        labels: &[("service", "name")],
-    },
-    Series {
-        view: "sources",
-        stem: "tapeline_source_up",
-        help: "Whether a source is up.",
-        column: "up",
-        unit: Unit::None,
-        labels: &[("source", "name")],
-    },
-    Series {
-        view: "sources",
-        stem: "tapeline_source_losses",
-        help: "How often a source was lost.",
-        column: "losses",
-        unit: Unit::None,
-        labels: &[("source", "name")],
-    },
-    Series {
-        view: "mounts",
-        stem: "tapeline_mount_backlog",
-        help: "Bytes that wait for the socket of a mount, of those for whom most waits.",
-        column: "backlogBytes",
-        unit: Unit::Bytes,
-        labels: &[("channel", "channel"), ("user", "loginName")],
-    },
-    Series {
-        view: "users",
-        stem: "tapeline_user_items",
-        help: "Items that a user has open, of those who have most.",
-        column: "total",
-        unit: Unit::None,
-        labels: &[("user", "loginName")],
-    },
-    Series {
-        view: "products",
-        stem: "tapeline_product_denials",
-        help: "How often somebody was denied an item, or lost it, for lack of a product, of those of which most was denied.",
-        column: "denied",
-        unit: Unit::None,
-        labels: &[("product", "name"), ("exchange", "exchange"), ("service", "service")],
-    },
-    Series {
-        view: "hops",
-        stem: "tapeline_hop_p50",
-        help: "The median of how long messages of a service take for a hop.",
-        column: "p50Ns",
-        unit: Unit::Nanoseconds,
-        labels: &[("service", "service"), ("hop", "hop")],
-    },
-    Series {
-        view: "hops",
-        stem: "tapeline_hop_p99",
-        help: "What one message in a hundred of a service takes longer than for a hop.",
-        column: "p99Ns",
-        unit: Unit::Nanoseconds,
-        labels: &[("service", "service"), ("hop", "hop")],
-    },
-    Series {
-        view: "hops",
-        stem: "tapeline_hop_worst",
-        help: "The longest that a message of a service took for a hop, and its item.",
-        column: "worstNs",
-        unit: Unit::Nanoseconds,
-        labels: &[("service", "service"), ("hop", "hop"), ("item", "worstItem")],
-    },
-    Series {
-        view: "stages",
-        stem: "tapeline_exchange_stage_p50",
-        help: "The median of how long what clients ask for takes in a stage of the market.",
-        column: "p50Ns",
-        unit: Unit::Nanoseconds,
-        labels: &[("stage", "stage")],
-    },
-    Series {
-        view: "stages",
-        stem: "tapeline_exchange_stage_p99",
-        help: "What one in a hundred takes longer than in a stage of the market.",
-        column: "p99Ns",
-        unit: Unit::Nanoseconds,
-        labels: &[("stage", "stage")],
-    },
-    Series {
-        view: "stages",
-        stem: "tapeline_exchange_stage_worst",
-        help: "The longest that something took in a stage of the market.",
-        column: "worstNs",
-        unit: Unit::Nanoseconds,
-        labels: &[("stage", "stage")],
-    },
-];
-
-/// A series for each row of a view.
-#[derive(Debug)]
-struct Series {
-    view: &'static str,
-    stem: &'static str,
-    help: &'static str,
-    column: &'static str,
-    unit: Unit,
-    /// Names of labels, and the columns with their values.
-    labels: &'static [(&'static str, &'static str)],
-}
-
-/// Views that are asked for at a scrape, with the column that their rows are put in
-/// order by.
-pub(crate) const VIEWS: [(&str, Option<&str>); 7] = [
-    ("services", None),
-    ("sources", None),
-    ("mounts", Some("backlogBytes")),
-    ("users", Some("total")),
-    ("products", Some("denied")),
-    ("hops", None),
-    ("stages", None),
-];
 
 /// All that there is to tell.
 pub(crate) fn write(
@@ -166,15 +27,18 @@ pub(crate) fn write(
     top: usize,
 ) -> Result<String, fmt::Error> {
     let mut metrics = Metrics::default();
-    let rows = views.into_iter().zip(VIEWS).filter_map(|(collected, (_, by))| {
+    let orders = ASKED.iter().map(|(_, by)| *by).chain(READ.map(|_| None));
+    let rows = views.into_iter().zip(orders).filter_map(|(collected, by)| {
         let view = collected.answers.iter().find_map(|answer| answer.view)?;
-        Some((view, merged(view, collected.answers, by, top)))
+        let limit = if by.is_some() { top } else { usize::MAX };
+        let order = Order { by, ..Order::default() };
+        Some((view, by, merge::page(view, collected.answers, order, limit).rows))
     });
     let snapshot = Snapshot {
         registry: registry.clone(),
         rows: rows
-            .flat_map(|(view, rows)| {
-                rows.into_iter().map(move |(of, row)| Line { view, of: of.to_string(), row })
+            .flat_map(|(view, by, rows)| {
+                rows.into_iter().map(move |(of, row)| Line { view, by, of: of.to_string(), row })
             })
             .collect(),
         process: Process::look(),
@@ -189,6 +53,8 @@ pub(crate) fn write(
 #[derive(Debug)]
 struct Line {
     view: &'static View,
+    /// In which order it was asked for.
+    by: Option<&'static str>,
     of: String,
     row: Vec<Value>,
 }
@@ -230,6 +96,7 @@ fn tables(registry: &Registry) -> Vec<&'static Table> {
 /// A number as it is, or in the base unit.
 fn in_unit(value: u64, unit: Unit) -> f64 {
     match unit {
+        Unit::Milliseconds => value as f64 / 1e3,
         Unit::Nanoseconds => value as f64 / 1e9,
         Unit::None | Unit::Bytes => value as f64,
     }
@@ -239,7 +106,14 @@ const fn metric_unit(unit: Unit) -> Option<MetricUnit> {
     match unit {
         Unit::None => None,
         Unit::Bytes => Some(MetricUnit::Bytes),
-        Unit::Nanoseconds => Some(MetricUnit::Seconds),
+        Unit::Milliseconds | Unit::Nanoseconds => Some(MetricUnit::Seconds),
+    }
+}
+
+const fn metric_type(kind: Kind) -> MetricType {
+    match kind {
+        Kind::Total => MetricType::Counter,
+        Kind::Now | Kind::Most => MetricType::Gauge,
     }
 }
 
@@ -250,11 +124,12 @@ fn put(
     value: u64,
     unit: Unit,
 ) -> fmt::Result {
-    match (kind, unit) {
-        (Kind::Total, Unit::Nanoseconds) => ConstCounter::new(in_unit(value, unit)).encode(encoder),
-        (Kind::Total, _) => ConstCounter::new(value).encode(encoder),
-        (_, Unit::Nanoseconds) => ConstGauge::new(in_unit(value, unit)).encode(encoder),
-        (..) => ConstGauge::new(value).encode(encoder),
+    let is_whole = matches!(unit, Unit::None | Unit::Bytes);
+    match (kind, is_whole) {
+        (Kind::Total, true) => ConstCounter::new(value).encode(encoder),
+        (Kind::Total, false) => ConstCounter::new(in_unit(value, unit)).encode(encoder),
+        (_, true) => ConstGauge::new(value).encode(encoder),
+        (_, false) => ConstGauge::new(in_unit(value, unit)).encode(encoder),
     }
 }
 
@@ -289,14 +164,10 @@ impl Snapshot {
         value: impl Fn(&Block) -> Option<u64>,
     ) -> fmt::Result {
         let blocks = self.registry.blocks().filter(|block| block.table().group == table.group);
-        let metric_type = match kind {
-            Kind::Total => MetricType::Counter,
-            Kind::Now | Kind::Most => MetricType::Gauge,
-        };
         let metric_unit = metric_unit(unit);
         let help = help.trim_end_matches('.');
         let mut metric =
-            encoder.encode_descriptor(stem, help, metric_unit.as_ref(), metric_type)?;
+            encoder.encode_descriptor(stem, help, metric_unit.as_ref(), metric_type(kind))?;
         for block in blocks {
             if let Some(value) = value(block) {
                 let labels = [("name", block.name())];
@@ -307,21 +178,22 @@ impl Snapshot {
     }
 
     fn series(&self, encoder: &mut DescriptorEncoder<'_>, series: &Series) -> fmt::Result {
-        let Series { view, stem, help, column, unit, labels } = *series;
-        let lines: Vec<_> = self.rows.iter().filter(|line| line.view.name == view).collect();
+        let Series { view, by, stem, help, column, unit, kind, per, labels } = *series;
+        let is_of_it = |line: &&Line| (line.view.name, line.by) == (view, by);
+        let lines: Vec<_> = self.rows.iter().filter(is_of_it).collect();
         if lines.is_empty() {
             return Ok(());
         }
         let metric_unit = metric_unit(unit);
         let help = help.trim_end_matches('.');
         let mut metric =
-            encoder.encode_descriptor(stem, help, metric_unit.as_ref(), MetricType::Gauge)?;
-        for Line { view, of, row } in lines {
+            encoder.encode_descriptor(stem, help, metric_unit.as_ref(), metric_type(kind))?;
+        for Line { view, of, row, .. } in lines {
             let at = |column: &str| view.column(column).and_then(|place| row.get(place));
             let value = match at(column) {
                 Some(Value::Text(text)) => u64::from(text == "Up"),
-                Some(value) => value.rank(),
-                None => continue,
+                None | Some(Value::None) => continue,
+                Some(value) => value.rank() * per,
             };
             let text = |column: &str| match at(column) {
                 Some(Value::Text(text)) => text.to_string(),
@@ -329,7 +201,7 @@ impl Snapshot {
             };
             let mut all = vec![("name", of.clone())];
             all.extend(labels.iter().map(|(label, column)| (*label, text(column))));
-            put(metric.encode_family(&all)?, Kind::Now, value, unit)?;
+            put(metric.encode_family(&all)?, kind, value, unit)?;
         }
         Ok(())
     }
@@ -350,16 +222,14 @@ impl Snapshot {
         let about = ("process_cpu", "Time of processors", Some(&seconds));
         let cpu = ConstCounter::new(cpu_s);
         cpu.encode(encoder.encode_descriptor(about.0, about.1, about.2, MetricType::Counter)?)?;
+        let about = "Datagrams that the kernel dropped at sockets of the process";
+        let stem = "tapeline_datagrams_dropped";
+        let dropped = encoder.encode_descriptor(stem, about, None, MetricType::Counter)?;
+        ConstCounter::new(datagrams_dropped).encode(dropped)?;
         for (stem, help, unit, value) in [
             ("process_resident_memory", "Memory", Unit::Bytes, resident_bytes),
             ("process_open_fds", "Files and sockets", Unit::None, descriptors),
             ("process_max_fds", "The most of them that there may be", Unit::None, max_descriptors),
-            (
-                "tapeline_datagrams_dropped",
-                "Datagrams that the kernel dropped at sockets of the process",
-                Unit::None,
-                datagrams_dropped,
-            ),
         ] {
             let unit_of = metric_unit(unit);
             let metric =

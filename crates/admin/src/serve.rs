@@ -4,7 +4,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
 use axum::extract::{Path, Query as UrlQuery, State};
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router, middleware};
@@ -20,8 +20,8 @@ use crate::configure::{self, ConfigSender};
 use crate::events::EventFeed;
 use crate::health::Probe;
 use crate::tls::TlsListener;
-use crate::views::Wanted;
-use crate::{access, health, metrics, page, views};
+use crate::views::{Collected, Wanted};
+use crate::{access, health, metrics, page, plain, series, views};
 
 /// What clients are told whose mount an operator closes.
 const CLOSED_BY_OPERATOR: &str = "closed by an operator";
@@ -125,20 +125,31 @@ fn router(asked: Arc<Asked>) -> Router {
         .with_state(asked)
 }
 
-async fn scrape(State(asked): State<Arc<Asked>>) -> Response {
+async fn scrape(State(asked): State<Arc<Asked>>, headers: HeaderMap) -> Response {
     let Asked { config, registry, .. } = &*asked;
     // All at once: a thread that rests is woken for them once.
-    let asked = metrics::VIEWS.map(|(view, by)| {
+    let asked = series::ASKED.map(|(view, by)| {
         let by = by.map(ToOwned::to_owned);
         let limit = if by.is_some() { config.top } else { usize::MAX };
         let rows = Rows { view: view.to_owned(), by, limit, ..Rows::default() };
-        views::Asked::put(registry, &Ask::Rows(rows))
+        (views::Asked::put(registry, &Ask::Rows(rows.clone())), rows)
     });
     let mut collected = Vec::new();
-    for view in asked {
-        collected.push(view.answers(config.patience).await);
+    for (view, rows) in asked {
+        let first = view.answers(config.patience).await;
+        let (all, _) = views::together(registry, &rows, first, None, config.patience).await;
+        collected.push(all);
+    }
+    for view in series::READ {
+        let rows = Rows { view: view.to_owned(), limit: usize::MAX, ..Rows::default() };
+        let mut read = Collected::default();
+        views::read(registry, &rows, &mut read);
+        collected.push(read);
     }
     match metrics::write(registry, collected, config.version, config.top) {
+        Ok(text) if plain::is_wanted(&headers) => {
+            ([(header::CONTENT_TYPE, plain::CONTENT_TYPE)], plain::text(&text)).into_response()
+        }
         Ok(text) => ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response(),
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }

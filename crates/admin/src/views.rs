@@ -1,19 +1,26 @@
 //! Rows of all threads, asked for and put together.
 
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::mem::take;
 use std::time::Duration;
 
 use axum::http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 use tapeline_counters::{
-    Act, Answer, Ask, Kind, Query, QueryError, QuerySender, Registry, Row, Rows, Value, View,
+    Act, Answer, Ask, Kind, Query, QueryError, QuerySender, Registry, Row, Rows, Scan, Value, View,
+    Viewed,
 };
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
+use crate::merge::{self, Order, Page};
+
 /// Rows of an answer, if it is not said how many.
 const ROWS: usize = 100;
+
+/// Most rows of a view that are put together of several shards.
+const MOST_MERGED: usize = 100_000;
 
 /// What a request for a view says behind its `?`.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -25,8 +32,11 @@ pub(crate) struct Wanted {
     filter: String,
     /// The hub or server whose rows are wanted.
     at: String,
-    /// From which place on, as an answer before said.
+    /// From which place on, as an answer before said of one that is asked with `at`.
     from: u32,
+    /// Behind which row, as an answer before said: of a view in which rows of several
+    /// shards are one.
+    after: Option<String>,
     /// Most rows.
     limit: Option<usize>,
 }
@@ -98,7 +108,10 @@ pub(crate) async fn rows(
         from: wanted.from,
         limit,
     };
-    let collected = ask(registry, &Ask::Rows(rows), patience).await;
+    let mut first = ask(registry, &Ask::Rows(rows.clone()), patience).await;
+    read(registry, &rows, &mut first);
+    let after = wanted.after.as_deref();
+    let (collected, is_whole) = together(registry, &rows, first, after, patience).await;
     let Some(known) = collected.answers.iter().find_map(|answer| answer.view) else {
         if collected.unanswered.is_empty() {
             let error = format!("there is no view `{view}` in this process");
@@ -113,72 +126,103 @@ pub(crate) async fn rows(
         let error = format!("`{view}` has no column `{by}`; it has {}", columns.join(", "));
         return (StatusCode::BAD_REQUEST, json!({ "error": error }));
     }
-    (StatusCode::OK, shown(known, collected, wanted.by.as_deref(), limit))
+    let Collected { answers, unanswered } = collected;
+    let order = Order { by: wanted.by.as_deref(), after, is_whole };
+    (StatusCode::OK, shown(merge::page(known, answers, order, limit), known, &unanswered))
 }
 
-/// Rows of one view with whose they are, the highest first if there is an order.
-pub(crate) fn merged(
-    view: &View,
-    answers: Vec<Answer>,
-    by: Option<&str>,
-    limit: usize,
-) -> Vec<(Arc<str>, Row)> {
-    let mut rows: Vec<(Arc<str>, Row)> = Vec::new();
-    for answer in answers {
-        let of: Arc<str> = answer.of.into();
-        rows.extend(answer.rows.into_iter().map(|row| (Arc::clone(&of), row)));
+/// All rows of a view whose rows of several shards belong together: nothing less can be
+/// put in order. `first` was asked for already.
+async fn everything(
+    registry: &Registry,
+    rows: &Rows,
+    mut first: Collected,
+    patience: Duration,
+) -> Collected {
+    let mut all = Collected { answers: Vec::new(), unanswered: take(&mut first.unanswered) };
+    let mut pages: VecDeque<Answer> = first.answers.into();
+    let mut count = 0;
+    while let Some(answer) = pages.pop_front() {
+        count += answer.rows.len();
+        let next = answer.next.filter(|_| count < MOST_MERGED);
+        if let Some(from) = next {
+            let more = Rows { at: answer.of.clone(), from, ..rows.clone() };
+            let more = ask(registry, &Ask::Rows(more), patience).await;
+            pages.extend(more.answers);
+            all.unanswered.extend(more.unanswered);
+        } else if answer.next.is_some() {
+            all.unanswered.push(format!("{} has more than are put together", answer.of));
+        }
+        all.answers.push(answer);
     }
-    if view.name == "users" {
-        rows = one_of_each_user(view, rows);
-    }
-    if let Some(column) = by.and_then(|by| view.column(by)) {
-        rows.sort_by_key(|(_, row)| std::cmp::Reverse(row.get(column).map_or(0, Value::rank)));
-        rows.truncate(limit);
-    }
-    rows
+    all
 }
 
-/// Bounds of a user, which are the same at each shard. Of what was the most of all shards
-/// the largest counts; all other numbers are added up.
-const BOUNDS: [&str; 3] = ["aggregateItemLimit", "itemLimitPerMount", "maxPriorityClass"];
+/// What is put together of these rows, in order and cut.
+///
+/// Where rows of several shards belong together and there are more than were asked for,
+/// the others are asked for, too.
+pub(crate) async fn together(
+    registry: &Registry,
+    rows: &Rows,
+    first: Collected,
+    after: Option<&str>,
+    patience: Duration,
+) -> (Collected, bool) {
+    let is_keyed = merge::is_keyed(&rows.view);
+    let is_cut = |answer: &Answer| answer.next.is_some() || answer.rows.len() >= rows.limit;
+    let is_several = first.answers.iter().filter(|answer| !answer.rows.is_empty()).count() > 1;
+    let is_short = is_several && first.answers.iter().any(is_cut);
+    if !is_keyed || !(is_short || after.is_some()) {
+        return (first, is_keyed && is_several);
+    }
+    let whole = Rows { by: None, from: 0, limit: usize::MAX, ..rows.clone() };
+    let first = ask(registry, &Ask::Rows(whole.clone()), patience).await;
+    (everything(registry, &whole, first, patience).await, true)
+}
 
-/// What shards count of one user is added up.
-fn one_of_each_user(view: &View, rows: Vec<(Arc<str>, Row)>) -> Vec<(Arc<str>, Row)> {
-    let Some(name) = view.column("loginName") else { return rows };
-    let mut users: Vec<(Arc<str>, Row)> = Vec::new();
-    let mut places = std::collections::HashMap::new();
-    for (of, row) in rows {
-        let Value::Text(user) = row[name].clone() else { continue };
-        match places.get(&user) {
-            None => {
-                places.insert(user, users.len());
-                users.push((of, row));
-            }
-            Some(place) => {
-                let known = users[*place].1.iter_mut().zip(row).zip(view.columns);
-                for ((known, more), column) in known {
-                    let (Value::Number(known), Value::Number(more)) = (known, more) else {
-                        continue;
-                    };
-                    match column.name {
-                        name if BOUNDS.contains(&name) => {}
-                        name if name.ends_with("Most") => *known = (*known).max(more),
-                        _ => *known += more,
-                    }
-                }
+/// Rows that were read as a whole, looked through like those of a hub.
+struct ReadRows {
+    views: &'static [&'static View],
+    rows: Vec<Row>,
+}
+
+impl Viewed for ReadRows {
+    fn views(&self) -> &'static [&'static View] {
+        self.views
+    }
+
+    fn places(&self, _: &View) -> u32 {
+        self.rows.len() as u32
+    }
+
+    fn row(&self, _: &View, place: u32) -> Option<Row> {
+        self.rows.get(place as usize).cloned()
+    }
+}
+
+/// What tables outside of hubs and servers have of a view, which this thread reads.
+pub(crate) fn read(registry: &Registry, rows: &Rows, collected: &mut Collected) {
+    for reader in registry.readers() {
+        let view = reader.views().iter().find(|view| view.name == rows.view);
+        let Some(view) = view.filter(|_| rows.at.is_empty() || rows.at == reader.name()) else {
+            continue;
+        };
+        match reader.read(view) {
+            Err(error) => collected.unanswered.push(error),
+            Ok(read) => {
+                let read = ReadRows { views: reader.views(), rows: read };
+                let Some(mut scan) = Scan::new(rows, &read) else { continue };
+                while !scan.step(&read, u32::MAX) {}
+                collected.answers.push(scan.finish(reader.name(), &read));
             }
         }
     }
-    users
 }
 
-fn shown(view: &View, collected: Collected, by: Option<&str>, limit: usize) -> Json {
-    let next: Map<String, Json> = collected
-        .answers
-        .iter()
-        .filter_map(|answer| Some((answer.of.clone(), answer.next?.into())))
-        .collect();
-    let rows: Vec<Json> = merged(view, collected.answers, by, limit)
+fn shown(page: Page, view: &View, unanswered: &[String]) -> Json {
+    let rows: Vec<Json> = page
+        .rows
         .into_iter()
         .map(|(of, row)| {
             let own = [("at".to_owned(), Json::from(&*of))];
@@ -187,7 +231,14 @@ fn shown(view: &View, collected: Collected, by: Option<&str>, limit: usize) -> J
             Json::Object(own.into_iter().chain(cells).collect())
         })
         .collect();
-    json!({ "view": view.name, "rows": rows, "next": next, "unanswered": collected.unanswered })
+    let next: Map<String, Json> =
+        page.next.into_iter().map(|(of, place)| (of.to_string(), place.into())).collect();
+    let mut shown =
+        json!({ "view": view.name, "rows": rows, "next": next, "unanswered": unanswered });
+    if let Some(after) = page.after {
+        shown["after"] = after.into();
+    }
+    shown
 }
 
 fn cell(value: Value) -> Json {
@@ -238,55 +289,67 @@ pub(crate) async fn act(registry: &Registry, act: Act, patience: Duration) -> (S
 
 #[cfg(test)]
 mod tests {
+    use std::thread::{JoinHandle, spawn, yield_now};
+
     use super::*;
-    use tapeline_counters::{Rowed, rows};
+    use tapeline_counters::{QueryQueue, Rowed, TableReader, rows};
+
+    const PATIENCE: Duration = Duration::from_secs(10);
 
     rows! {
         /// Users.
         struct UserRow = "users" {
             /// Name.
             "loginName" => login_name: String;
-            /// Mounts.
-            "channels" => channels: u64;
             /// Items.
             "total" => total: u64;
-            /// Most of them.
-            "aggregateItemLimit" => aggregate_item_limit: u64;
-            /// Streams that were opened.
-            "opens" => opens: u64;
-            /// The most items.
-            "totalMost" => total_most: u64;
         }
     }
 
-    fn answer(of: &str, users: &[(&str, u64, u64)]) -> Answer {
-        let row = |(name, channels, total): &(&str, u64, u64)| {
-            let (login_name, opens) = ((*name).to_owned(), 2 * total);
-            let (channels, total, total_most) = (*channels, *total, total + 20);
-            let aggregate_item_limit = 100;
-            UserRow { login_name, channels, total, aggregate_item_limit, opens, total_most }
-                .into_row()
-        };
-        Answer {
-            of: of.to_owned(),
-            view: Some(UserRow::VIEW),
-            rows: users.iter().map(row).collect(),
-            next: None,
-            done: 0,
+    /// So many users of a shard, of whom those with the highest numbers have most.
+    struct Users(u64);
+
+    impl Viewed for Users {
+        fn views(&self) -> &'static [&'static View] {
+            &[UserRow::VIEW]
+        }
+
+        fn places(&self, _: &View) -> u32 {
+            self.0 as u32
+        }
+
+        fn row(&self, _: &View, place: u32) -> Option<Row> {
+            let login_name = format!("user{place:05}");
+            Some(UserRow { login_name, total: u64::from(place) }.into_row())
         }
     }
 
-    #[test]
-    fn a_user_of_several_shards_is_one_and_the_greediest_comes_first() {
-        let answers = vec![
-            answer("server", &[("ann", 1, 10), ("bob", 2, 15)]),
-            answer("server.1", &[("ann", 1, 7), ("cat", 1, 3)]),
-        ];
-        let rows = merged(UserRow::VIEW, answers, Some("total"), 2);
-        let numbers = |row: &Row| [1, 2, 3, 4, 5].map(|column| row[column].rank());
-        let shown: Vec<_> = rows.iter().map(|(of, row)| (&**of, numbers(row))).collect();
-        let expected = [("server", [2, 17, 100, 34, 30]), ("server", [2, 15, 100, 30, 35])];
-        assert_eq!(shown, expected);
+    /// A thread with one shard, which answers so many questions.
+    fn shard(
+        name: &'static str,
+        queue: QueryQueue,
+        users: u64,
+        questions: usize,
+    ) -> JoinHandle<()> {
+        spawn(move || {
+            let users = Users(users);
+            for _ in 0..questions {
+                let query = loop {
+                    match queue.next() {
+                        Some(query) => break query,
+                        None => yield_now(),
+                    }
+                };
+                let Ask::Rows(rows) = &query.ask else { panic!("rows are asked for") };
+                let is_asked = rows.at.is_empty() || rows.at == name;
+                let scan = Scan::new(rows, &users).filter(|_| is_asked);
+                let answer = scan.map(|mut scan| {
+                    while !scan.step(&users, 64) {}
+                    scan.finish(name, &users)
+                });
+                query.answer(answer.into_iter().collect());
+            }
+        })
     }
 
     #[tokio::test]
@@ -295,21 +358,71 @@ mod tests {
         let good = registry.open_queue("good").expect("room");
         let _silent = registry.open_queue("silent").expect("room");
         drop(registry.open_queue("ended").expect("room"));
-        let thread = std::thread::spawn(move || {
-            loop {
-                if let Some(query) = good.next() {
-                    query.answer(vec![answer("server", &[("ann", 1, 2)])]);
-                    return;
-                }
-                std::thread::yield_now();
-            }
-        });
+        let thread = shard("server", good, 1, 1);
         let wanted = Wanted::default();
         let (status, json) = rows(&registry, "users", &wanted, Duration::from_millis(300)).await;
         thread.join().expect("no panic");
         assert_eq!(status, StatusCode::OK);
-        assert_eq!(json["rows"][0]["loginName"], "ann");
+        assert_eq!(json["rows"][0]["loginName"], "user00000");
         assert_eq!(json["unanswered"], json!(["silent did not answer in time"]));
         assert_eq!(json["next"], json!({}));
+    }
+
+    #[tokio::test]
+    async fn users_of_shards_are_put_together_before_they_are_cut() {
+        let registry = Registry::default();
+        let queues = ["a", "b"].map(|name| (name, registry.open_queue(name).expect("room")));
+        // What is asked for, all of both, and twice the rest of the one with more.
+        let [(a, to_a), (b, to_b)] = queues;
+        let threads = [shard(a, to_a, 2_500, 4), shard(b, to_b, 900, 4)];
+        let by = Some("total".to_owned());
+        let wanted = Wanted { by, limit: Some(3), ..Wanted::default() };
+        let (_, json) = rows(&registry, "users", &wanted, PATIENCE).await;
+        for thread in threads {
+            thread.join().expect("no panic");
+        }
+        let said: Vec<_> = json["rows"].as_array().expect("rows").iter().collect();
+        let said: Vec<_> = said.iter().map(|row| (&row["loginName"], &row["total"])).collect();
+        assert_eq!(said[0], (&json!("user02499"), &json!(2_499)));
+        assert_eq!(said[2], (&json!("user02497"), &json!(2_497)));
+        assert_eq!((said.len(), &json["unanswered"]), (3, &json!([])));
+    }
+
+    #[derive(Debug)]
+    struct File(Result<u64, String>);
+
+    impl TableReader for File {
+        fn name(&self) -> &str {
+            "file"
+        }
+
+        fn views(&self) -> &'static [&'static View] {
+            &[UserRow::VIEW]
+        }
+
+        fn read(&self, view: &View) -> Result<Vec<Row>, String> {
+            let users = Users(self.0.clone()?);
+            Ok((0..users.places(view)).filter_map(|place| users.row(view, place)).collect())
+        }
+    }
+
+    #[tokio::test]
+    async fn tables_in_files_are_looked_through_like_others() {
+        let registry = Registry::default();
+        registry.show(File(Ok(9))).expect("room");
+        let (by, filter) = (Some("total".to_owned()), "user0000".to_owned());
+        let wanted = Wanted { by, filter, limit: Some(2), ..Wanted::default() };
+        let (_, json) = rows(&registry, "users", &wanted, PATIENCE).await;
+        assert_eq!(json["rows"][1], json!({ "at": "file", "loginName": "user00007", "total": 7 }));
+        assert_eq!(json["rows"].as_array().map(Vec::len), Some(2));
+    }
+
+    #[tokio::test]
+    async fn tables_that_cannot_be_read_say_why() {
+        let registry = Registry::default();
+        registry.show(File(Err("it is gone".to_owned()))).expect("room");
+        let (status, json) = rows(&registry, "users", &Wanted::default(), PATIENCE).await;
+        assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(json["unanswered"], json!(["it is gone"]));
     }
 }

@@ -20,6 +20,8 @@ pub enum Unit {
     None,
     /// Bytes.
     Bytes,
+    /// Milliseconds; shown in seconds.
+    Milliseconds,
     /// Nanoseconds; shown in seconds.
     Nanoseconds,
 }
@@ -65,6 +67,7 @@ impl Unit {
         match self {
             Self::None => &[],
             Self::Bytes => &["bytes"],
+            Self::Milliseconds => &["ms"],
             Self::Nanoseconds => &["ns"],
         }
     }
@@ -74,7 +77,7 @@ impl Unit {
         match self {
             Self::None => None,
             Self::Bytes => Some("bytes"),
-            Self::Nanoseconds => Some("seconds"),
+            Self::Milliseconds | Self::Nanoseconds => Some("seconds"),
         }
     }
 }
@@ -188,6 +191,7 @@ macro_rules! counts {
     (@kind most) => { $crate::Kind::Most };
     (@unit) => { $crate::Unit::None };
     (@unit bytes) => { $crate::Unit::Bytes };
+    (@unit ms) => { $crate::Unit::Milliseconds };
     (@unit ns) => { $crate::Unit::Nanoseconds };
     (@bound) => { None };
     (@bound $bound:literal) => { Some($bound) };
@@ -209,6 +213,8 @@ mod tests {
             output_bytes_most: usize = most(bytes);
             /// Time at work.
             busy_ns: u64 = total(ns);
+            /// Time of rest.
+            rest_ms: u64 = total(ms);
         }
     }
 
@@ -222,13 +228,14 @@ mod tests {
                 "tapeline_x_output_bytes",
                 "tapeline_x_output_most_bytes",
                 "tapeline_x_busy_seconds_total",
+                "tapeline_x_rest_seconds_total",
             ]
         );
     }
 
     #[test]
     fn fields_come_in_the_order_of_the_table() {
-        let tested = Tested { things: 1, output_bytes: 2, output_bytes_most: 3, busy_ns: 4 };
+        let tested = Tested { things: 1, output_bytes: 2, output_bytes_most: 3, busy_ns: 4, rest_ms: 5 };
         let mut seen = Vec::new();
         tested.each(|index, value| seen.push((Tested::TABLE.counts[index].name, value)));
         assert_eq!(seen, tested.named());

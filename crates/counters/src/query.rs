@@ -75,10 +75,20 @@ pub struct Answer {
     pub view: Option<&'static View>,
     /// The rows.
     pub rows: Vec<Row>,
+    /// The place of each in the table.
+    pub places: Vec<u32>,
     /// From where to go on, if there is more.
     pub next: Option<u32>,
     /// Mounts that an act has closed, or is about to.
     pub done: usize,
+}
+
+impl Answer {
+    /// One of an act: how often it was done.
+    pub fn of_act(of: &str, done: usize) -> Self {
+        let (rows, places) = (Vec::new(), Vec::new());
+        Self { of: of.to_owned(), view: None, rows, places, next: None, done }
+    }
 }
 
 /// Why a question has no answer.

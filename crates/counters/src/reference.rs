@@ -51,6 +51,7 @@ fn view_table(text: &mut String, view: &View) {
     text.push_str("| column | unit | meaning |\n|---|---|---|\n");
     for column in view.columns {
         let unit = match column.unit {
+            crate::Unit::Milliseconds => "ms",
             crate::Unit::Nanoseconds => "ns",
             unit => unit.suffix().unwrap_or_default(),
         };

@@ -20,6 +20,8 @@ pub struct Scan {
     /// With an order: the best places so far, the least of them on top.
     best: BinaryHeap<Reverse<(u64, Reverse<u32>)>>,
     found: Vec<Row>,
+    /// The place of each.
+    places: Vec<u32>,
 }
 
 impl Scan {
@@ -29,7 +31,8 @@ impl Scan {
         let rows = Rows { limit: rows.limit.clamp(1, MAX_ROWS), ..rows.clone() };
         let column = rows.by.as_deref().and_then(|by| view.column(by));
         let next = rows.from;
-        Some(Self { view, rows, column, next, best: BinaryHeap::new(), found: Vec::new() })
+        let (best, found, places) = (BinaryHeap::new(), Vec::new(), Vec::new());
+        Some(Self { view, rows, column, next, best, found, places })
     }
 
     /// Looks at some more places. Whether it is done.
@@ -44,8 +47,10 @@ impl Scan {
             match self.column {
                 Some(column) => self.rank(at, place, column),
                 None => {
-                    let row = at.row(self.view, place).filter(|row| self.is_wanted(row));
-                    self.found.extend(row);
+                    if let Some(row) = at.row(self.view, place).filter(|row| self.is_wanted(row)) {
+                        self.found.push(row);
+                        self.places.push(place);
+                    }
                 }
             }
         }
@@ -79,14 +84,18 @@ impl Scan {
     /// The answer of `of`.
     pub fn finish(mut self, of: &str, at: &(impl Viewed + ?Sized)) -> Answer {
         let best = std::mem::take(&mut self.best).into_sorted_vec();
-        let rows =
-            best.into_iter().filter_map(|Reverse((_, Reverse(place)))| at.row(self.view, place));
-        self.found.extend(rows);
+        for Reverse((_, Reverse(place))) in best {
+            if let Some(row) = at.row(self.view, place) {
+                self.found.push(row);
+                self.places.push(place);
+            }
+        }
         let is_more = self.column.is_none() && self.next < at.places(self.view);
         Answer {
             of: of.to_owned(),
             view: Some(self.view),
             rows: self.found,
+            places: self.places,
             next: is_more.then_some(self.next),
             done: 0,
         }
@@ -172,6 +181,18 @@ mod tests {
             found.sort_unstable();
             let expected = if rows.by.is_some() { [36, 37, 39] } else { [3, 30, 31] };
             assert_eq!(found, expected);
+        }
+    }
+
+    #[test]
+    fn each_row_has_its_place() {
+        let at = Numbers((0..10).rev().collect());
+        for (by, places) in [(None, [3, 4, 6]), (Some("value".to_owned()), [3, 4, 6])] {
+            let view = "numbers".to_owned();
+            let rows = Rows { view, by, from: 2, limit: 3, ..Rows::default() };
+            let mut scan = Scan::new(&rows, &at).expect("it is there");
+            while !scan.step(&at, 2) {}
+            assert_eq!(scan.finish("x", &at).places, places);
         }
     }
 

@@ -106,14 +106,14 @@ tapeline_counters::counts! {
         /// Times that sources were not read for a while, as the backbone took no more,
         holds: u64 = total;
         /// and for how many milliseconds in all.
-        held_ms: u64 = total;
+        held_ms: u64 = total(ms);
         /// Whether the queue to the backbone is too full now: 1 from `pressure-high`
         /// until it is below `pressure-low`. Updates are merged and no requests taken.
         pressed: u64 = now;
         /// How often that began,
         pressures: u64 = total;
         /// and for how many milliseconds it was so in all.
-        pressure_ms: u64 = total;
+        pressure_ms: u64 = total(ms);
         /// Updates that were merged with others of their item meanwhile.
         updates_merged: u64 = total;
         /// Items of which merged updates wait now,

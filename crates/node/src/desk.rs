@@ -121,8 +121,7 @@ fn done(now: Time, agent: &mut dyn Agent, act: &Act) -> Answer {
         }
         Act::CloseMount { .. } | Act::Drain { .. } => 0,
     };
-    let of = agent.name().to_owned();
-    Answer { of, view: None, rows: Vec::new(), next: None, done }
+    Answer::of_act(agent.name(), done)
 }
 
 #[cfg(test)]

@@ -93,8 +93,7 @@ impl Process {
                     }),
                     Ask::Act(act) => {
                         acts.push(act.clone());
-                        let of = "server".to_owned();
-                        Some(Answer { of, view: None, rows: Vec::new(), next: None, done: 1 })
+                        Some(Answer::of_act("server", 1))
                     }
                 };
                 query.answer(answer.into_iter().collect());
@@ -201,6 +200,10 @@ fn metrics_have_the_counts_and_the_slowest_mounts_only() {
     assert_eq!(mounts.count(), 20);
     assert!(text.contains("user=\"user999\"} 9990"), "{text}");
     assert!(text.lines().count() < 5_000);
+    let (_, head, plain) = process.ask("GET", "/metrics", "Accept: text/plain\r\n");
+    assert!(head.contains("text/plain; version=0.0.4"), "{head}");
+    assert!(plain.contains("# TYPE tapeline_datagrams_dropped_total counter"), "{plain}");
+    assert!(!plain.contains("# EOF"), "{plain}");
 }
 
 #[test]
