@@ -11,7 +11,7 @@
 #   scripts/prerequisites.sh tools     also the tools that the host tools are measured
 #                                      beside: sockperf, fio, iperf3, rt-tests
 #   scripts/prerequisites.sh test      also those, a JDK 17, Maven, Chromium, Python 3,
-#                                      faketime, tmux
+#                                      faketime, tmux, promtool
 #   scripts/prerequisites.sh quickfix  QuickFIX for C++ by its Python module, which is
 #                                      built for some ten minutes: for interop/fix
 #
@@ -184,6 +184,7 @@ test_tools() {
     network_tools
     need faketime has_command faketime
     need tmux has_command tmux
+    need prometheus has_command promtool
     if ! install_missing; then
         if [[ -n ${CI:-} ]]; then
             return 1

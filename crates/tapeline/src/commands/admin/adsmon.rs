@@ -123,9 +123,8 @@ pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
             return Ok(Verdict::Good);
         }
     };
-    let said = client.get(&format!("/v1/{view}"), &[("limit", "1000")])?;
-    for row in said["rows"].as_array().into_iter().flatten() {
-        out.write_all(block(row, variables, now).as_bytes())?;
+    for row in client.rows(view)? {
+        out.write_all(block(&row, variables, now).as_bytes())?;
     }
     Ok(Verdict::Good)
 }

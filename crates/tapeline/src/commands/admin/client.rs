@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value as Json;
 use tapeline_edge::client_tls;
+use ureq::http::StatusCode;
 use ureq::typestate::{WithBody, WithoutBody};
 use ureq::{Agent, RequestBuilder};
 
@@ -14,6 +15,9 @@ use crate::failure::Failure;
 
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Rows that are asked for at once: the most that there are in an answer.
+const ROWS_A_PAGE: &str = "1000";
 
 /// An admin port, and where it is.
 pub(crate) struct Client {
@@ -83,6 +87,42 @@ impl Client {
         self.checked(json)
     }
 
+    /// The same, where there may be nothing.
+    pub(crate) fn find(&self, path: &str, query: &[(&str, &str)]) -> Result<Option<Json>, Failure> {
+        let mut request = self.asking(path);
+        for (name, value) in query {
+            request = request.query(name, value);
+        }
+        let mut answer = request.call().map_err(|error| self.unreached(&error))?;
+        if answer.status() == StatusCode::NOT_FOUND {
+            return Ok(None);
+        }
+        let json: Json = answer.body_mut().read_json().map_err(|error| self.unreached(&error))?;
+        self.checked(json).map(Some)
+    }
+
+    /// All rows of a view, a page after the other.
+    pub(crate) fn rows(&self, view: &str) -> Result<Vec<Json>, Failure> {
+        let path = format!("/v1/{}", part(view));
+        let page =
+            |more: &[(&str, &str)]| self.get(&path, &[&[("limit", ROWS_A_PAGE)], more].concat());
+        let mut rows = Vec::new();
+        let mut said = page(&[])?;
+        rows.append(&mut taken(&mut said));
+        let mut ways: Vec<(String, u64)> = next(&said);
+        // Rows that several shards have part of are gone on with by their key.
+        while let Some(after) = said["after"].as_str().map(ToOwned::to_owned) {
+            said = page(&[("after", &after)])?;
+            rows.append(&mut taken(&mut said));
+        }
+        while let Some((at, from)) = ways.pop() {
+            said = page(&[("at", &at), ("from", &from.to_string())])?;
+            rows.append(&mut taken(&mut said));
+            ways.extend(next(&said));
+        }
+        Ok(rows)
+    }
+
     /// What is at a path, as text, and whether it is as it should be.
     pub(crate) fn text(&self, path: &str) -> Result<(bool, String), Failure> {
         let request = self.asking(path);
@@ -137,6 +177,20 @@ impl Client {
             None => Ok(json),
         }
     }
+}
+
+/// The rows of a page.
+fn taken(said: &mut Json) -> Vec<Json> {
+    match said["rows"].take() {
+        Json::Array(rows) => rows,
+        _ => Vec::new(),
+    }
+}
+
+/// Whose rows go on, and from which place.
+fn next(said: &Json) -> Vec<(String, u64)> {
+    let all = said["next"].as_object().into_iter().flatten();
+    all.filter_map(|(at, from)| Some((at.clone(), from.as_u64()?))).collect()
 }
 
 /// A part of a path, with what has a meaning there escaped.

@@ -1,17 +1,19 @@
 //! `tapeline admin`, `adsmon` and `backbone`: what an admin port tells, for scripts.
 
 mod adsmon;
+mod backbone;
 mod client;
 mod rows;
 
 use std::io::{self, Write};
-use std::time::Duration;
 
 use clap::Subcommand;
 use serde_json::Value as Json;
 
 pub(crate) use adsmon::Args as AdsmonArgs;
 pub(crate) use adsmon::run as adsmon;
+pub(crate) use backbone::Args as BackboneArgs;
+pub(crate) use backbone::run as backbone;
 pub(crate) use client::{Client, Where, part};
 pub(crate) use rows::{cell, columns, table};
 
@@ -155,104 +157,9 @@ fn warn_of_silence(said: &Json) {
     }
 }
 
-/// Look at the backbone of a running hub or server through its admin port
-#[derive(clap::Args)]
-pub(crate) struct BackboneArgs {
-    #[command(flatten)]
-    at: Where,
-    #[command(subcommand)]
-    action: BackboneAction,
-}
-
-#[derive(Subcommand)]
-enum BackboneAction {
-    /// Print the peers: who is up, positions, what was lost of each
-    Peers,
-    /// Print what was lost, dropped and sent again, by hub and server
-    Loss,
-    /// Print a line each time that something is lost
-    Watch {
-        /// How often to look, in milliseconds
-        #[arg(long, value_name = "N", default_value_t = 1_000)]
-        interval_ms: u64,
-    },
-}
-
-/// Counts of the backbone that say that something went wrong.
-const LOSS: [&str; 9] =
-    ["gaps", "lost", "dropped", "queued", "unheard", "no_peer", "given_up", "stale", "renewals"];
-
-/// Runs `tapeline backbone`.
-pub(crate) fn backbone(args: &BackboneArgs) -> Result<Verdict, Failure> {
-    let client = args.at.client()?;
-    let mut out = io::stdout().lock();
-    match args.action {
-        BackboneAction::Peers => {
-            let said = client.get("/v1/peers", &[("limit", "1000")])?;
-            out.write_all(table(&said).as_bytes())?;
-            warn_of_silence(&said);
-        }
-        BackboneAction::Loss => {
-            let counters = client.get("/v1/counters", &[])?;
-            out.write_all(loss(&counters["backbone"]).as_bytes())?;
-        }
-        BackboneAction::Watch { interval_ms } => {
-            let mut before = client.get("/v1/counters", &[])?;
-            loop {
-                std::thread::sleep(Duration::from_millis(interval_ms));
-                let now = client.get("/v1/counters", &[])?;
-                for line in news(&before["backbone"], &now["backbone"]) {
-                    writeln!(out, "{line}")?;
-                }
-                out.flush()?;
-                before = now;
-            }
-        }
-    }
-    Ok(Verdict::Good)
-}
-
-fn loss(backbone: &Json) -> String {
-    let rows = backbone.as_object().into_iter().flatten().map(|(name, counts)| {
-        let mut row = serde_json::Map::new();
-        row.insert("at".to_owned(), name.clone().into());
-        for column in LOSS {
-            row.insert(column.to_owned(), counts[column].clone());
-        }
-        Json::Object(row)
-    });
-    table(&serde_json::json!({ "rows": rows.collect::<Vec<_>>() }))
-}
-
-/// What is more than before, a line for each hub or server.
-fn news(before: &Json, now: &Json) -> Vec<String> {
-    let mut lines = Vec::new();
-    for (name, counts) in now.as_object().into_iter().flatten() {
-        let more = LOSS.iter().filter_map(|column| {
-            let (then, now) = (before[name][column].as_u64(), counts[column].as_u64()?);
-            let more = now.saturating_sub(then.unwrap_or(0));
-            (more > 0).then(|| format!("{column}=+{more}"))
-        });
-        let more: Vec<_> = more.collect();
-        if !more.is_empty() {
-            lines.push(format!("{name} {}", more.join(" ")));
-        }
-    }
-    lines
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn only_what_grew_is_news() {
-        let before = json!({ "hub": { "gaps": 1, "lost": 4 }, "server": { "gaps": 0 } });
-        let now = json!({ "hub": { "gaps": 2, "lost": 9 }, "server": { "gaps": 0 } });
-        assert_eq!(news(&before, &now), ["hub gaps=+1 lost=+5"]);
-        assert!(news(&now, &now).is_empty());
-    }
 
     #[test]
     fn parts_of_a_path_are_escaped() {

@@ -1,5 +1,7 @@
 //! The program, run as users run it.
 
+mod alerts;
+mod backbone;
 mod change;
 mod config;
 mod elsewhere;
