@@ -27,6 +27,15 @@ tapeline_counters::rows! {
         "items" => items: u64;
         /// Requests without their image.
         "inWindow" => in_window: u64;
+        /// The requests without their image that it takes, by the least that it says of any
+        /// of its services; none if it does not say.
+        "openWindow" => open_window: Option<u64>;
+        /// How loaded it says that it is, by the most of any of its services: among sources
+        /// of the same order, the one that says least is asked first.
+        "loadFactor" => load_factor: Option<u64>;
+        /// What it is told that it is for mirrored services: `active-with-standby`,
+        /// `active-no-standby` or `standby`; several if it differs.
+        "mirroring" => mirroring: Option<String>;
         /// Requests, images, changes and closes that wait to be sent.
         "unsent" => unsent: usize;
         /// Items of others for which it stands by.

@@ -24,6 +24,8 @@ tapeline_counters::rows! {
         "protocol" => protocol: &'static str;
         /// What the client's library calls itself.
         "version" => version: Option<String>;
+        /// How what is sent to it is compressed: `zlib`, `lz4`, or not at all.
+        "compression" => compression: Option<&'static str>;
         /// Whether it leaves recovery to the server.
         "singleOpen" => is_single_open: bool;
         /// Items that it has open,
@@ -46,6 +48,9 @@ tapeline_counters::rows! {
         "slowSeconds" => slow_seconds: Option<u64>;
         /// How often it turned slow.
         "slowCount" => slow_count: u64;
+        /// What becomes of its updates when it does not keep up: `every` (none is merged,
+        /// and the mount is cut) or `latest-when-slow`.
+        "contract" => contract: &'static str;
         /// Whether its login is paused, so that updates are left out.
         "paused" => is_paused: bool;
         /// Which part its client gave the server: `active`, `standby` or `none`, and
@@ -80,6 +85,8 @@ tapeline_counters::rows! {
         "channelsMost" => channels_most: usize;
         /// The most items that the user had open since then, over all mounts.
         "totalMost" => total_most: usize;
+        /// The positions of the mounts, eight at most, in a row.
+        "positions" => positions: Option<String>;
         /// Items that the user has open over all mounts,
         "total" => total: usize;
         /// of these with the data state OK,
@@ -119,6 +126,9 @@ tapeline_counters::rows! {
         "recoverableCloses" => recoverable_closes: u64;
         /// and of others.
         "nonRecoverableCloses" => non_recoverable_closes: u64;
+        /// How often the policy denied the user an item, or took one away, since the user
+        /// came.
+        "denied" => denied: u64;
     }
 }
 
@@ -229,5 +239,10 @@ tapeline_counters::rows! {
         "request" => request: &'static str;
         /// Which of the hubs it is asked for at.
         "hub" => hub: Option<u32>;
+        /// Which run of that hub, as `peers` have it.
+        "hubRun" => hub_run: Option<String>;
+        /// The permission data of its image in hexadecimal; none without a policy, or
+        /// where the image has none.
+        "lock" => lock: Option<String>;
     }
 }

@@ -3,6 +3,7 @@
 use tapeline_backbone::{Bus, PeerRow};
 use tapeline_channel::System;
 use tapeline_counters::{Row, Rowed, View, Viewed};
+use tapeline_rssl::Compression;
 
 use crate::rows::{HopRow, ItemRow, MountRow, ProductRow, ServiceRow, UserRow};
 use crate::shell::Server;
@@ -20,6 +21,7 @@ const VIEWS: &[&View] = &[
 
 /// The columns of mounts and users by which they are put in order at each scrape.
 const BACKLOG_BYTES: &str = "backlogBytes";
+const ROUND_TRIP_US: &str = "roundTripUs";
 const TOTAL: &str = "total";
 
 impl<B: Bus, S: System> Server<B, S> {
@@ -29,8 +31,15 @@ impl<B: Bus, S: System> Server<B, S> {
         if self.interpreter.speaks_json(session) {
             row.protocol = "JSON";
         }
-        let library = self.reactor().negotiated(session).map(|it| &it.peer_component_version);
-        row.version = library.filter(|version| !version.is_empty()).cloned();
+        if let Some(negotiated) = self.reactor().negotiated(session) {
+            let library = &negotiated.peer_component_version;
+            row.version = Some(library).filter(|version| !version.is_empty()).cloned();
+            row.compression = match negotiated.compression {
+                Compression::None => None,
+                Compression::Zlib => Some("zlib"),
+                Compression::Lz4 => Some("lz4"),
+            };
+        }
         if let Some(counters) = self.reactor().session_counters(session) {
             row.backlog_bytes = counters.backlog_bytes;
             row.backlog_bytes_most = counters.backlog_bytes_most;
@@ -90,6 +99,10 @@ impl<B: Bus, S: System> Viewed for Server<B, S> {
         match view.name {
             of if of == ItemRow::VIEW.name => self.core().item_rank(place, name),
             of if of == MountRow::VIEW.name && name == BACKLOG_BYTES => self.backlog_of(place),
+            of if of == MountRow::VIEW.name && name == ROUND_TRIP_US => self
+                .core()
+                .mount_at(place)
+                .map(|_| self.core().round_trip_us_at(place).unwrap_or(0)),
             of if of == UserRow::VIEW.name && name == TOTAL => self.core().items_of_user_at(place),
             _ => Some(self.row(view, place)?.get(column)?.rank()),
         }

@@ -1,7 +1,7 @@
 //! Rows of the tables, for whoever looks.
 
 use tapeline_channel::SessionId;
-use tapeline_omm::directory::Service;
+use tapeline_omm::directory::{Service, ServiceLoad, SourceMirroringMode};
 
 use super::Core;
 use super::source::{Phase, Source, SourceKind};
@@ -35,6 +35,9 @@ impl Core {
             preference: source.preference.to_string(),
             items: source.offers.values().map(|offer| offer.open).sum(),
             in_window: source.offers.values().map(|offer| offer.in_window).sum(),
+            open_window: loads(source).filter_map(|load| load.open_window).min(),
+            load_factor: loads(source).filter_map(|load| load.load_factor).max(),
+            mirroring: mirroring(source),
             unsent: source.unsent(),
             claims: source.offers.values().map(|offer| offer.claims.len()).sum(),
             is_slow: source.is_slow && source.phase == Phase::Up,
@@ -76,6 +79,29 @@ impl Core {
         });
         names.collect::<Vec<_>>().join(" ")
     }
+}
+
+/// What a source says of its load, of each service that is taken from it.
+fn loads(source: &Source) -> impl Iterator<Item = &ServiceLoad> {
+    let services = source.offers.keys().filter_map(|own_id| source.service(*own_id));
+    services.filter_map(|service| service.load.as_ref())
+}
+
+/// What a source is told that it is for mirrored services, in words.
+fn mirroring(source: &Source) -> Option<String> {
+    let mut words: Vec<_> = source
+        .offers
+        .values()
+        .filter_map(|offer| offer.mirrors.mode)
+        .map(|mode| match mode {
+            SourceMirroringMode::ActiveWithStandby => "active-with-standby",
+            SourceMirroringMode::ActiveNoStandby => "active-no-standby",
+            _ => "standby",
+        })
+        .collect();
+    words.sort_unstable();
+    words.dedup();
+    (!words.is_empty()).then(|| words.join(" "))
 }
 
 const fn phase(source: &Source) -> &'static str {

@@ -42,6 +42,7 @@ impl Denials {
 impl Core {
     /// The user of a mount was denied an item with such a guard.
     pub(super) fn count_denial(&mut self, session: SessionId, key: &ItemKeyRef<'_>, guard: Guard) {
+        self.mounts.deny(session);
         let Some(profile) = self.profile_of(session) else { return };
         let Self { services, entitlements, .. } = self;
         entitlements.count_denial(profile, &named(services, key), guard);

@@ -10,7 +10,7 @@ use tapeline_rwf::{DataState, Qos, StreamState};
 
 use super::Core;
 use super::item::{Item, Upstream};
-use super::mount::{Mount, gate};
+use super::mount::{Login, Mount, gate};
 use super::standings::Standing;
 use crate::rows::{ItemRow, MountRow, ServiceRow, UserRow};
 
@@ -19,6 +19,9 @@ const WATCHERS: &str = "watchers";
 const MESSAGES: &str = "messages";
 const IMAGE_BYTES: &str = "imageBytes";
 const MERGED_BYTES: &str = "mergedBytes";
+
+/// Most positions of a user that are shown.
+const MAX_POSITIONS: usize = 8;
 
 impl Core {
     /// Numbers that mounts may have are below this one.
@@ -69,6 +72,8 @@ impl Core {
             identifier: text(|request| request.attributes.instance_id.as_ref()),
             host_name: mount.peer.to_string(),
             version: None,
+            compression: None,
+            contract: self.contract_of(login).word(),
             mount_seconds: self.now.since(mount.opened_at).as_secs(),
             protocol: "RSSL",
             is_single_open: login.is_some_and(|login| login.policy.single_open),
@@ -120,6 +125,7 @@ impl Core {
             channels,
             channels_most: most.mounts,
             total_most: most.items,
+            positions: self.positions_of(place),
             total,
             active: standing.active as usize,
             pending: pending(total, standing),
@@ -145,7 +151,41 @@ impl Core {
             view_requests: asked.views,
             recoverable_closes: asked.recoverable_closes,
             non_recoverable_closes: asked.closes - asked.recoverable_closes,
+            denied: asked.denied,
         })
+    }
+
+    /// What the role of a login, or the configuration, says of a mount that is slow.
+    fn contract_of(&self, login: Option<&Login>) -> Contract {
+        let profile = login.and_then(|login| self.entitlements.profile_now(login));
+        let roles = self.entitlements.policy().zip(profile);
+        let of_role = roles.and_then(|(policy, profile)| policy.contract(profile));
+        of_role.unwrap_or(match self.config.conflation {
+            true => Contract::LatestWhenSlow,
+            false => Contract::Every,
+        })
+    }
+
+    /// The positions of the mounts of the user at a place, each once.
+    fn positions_of(&self, place: u32) -> Option<String> {
+        let mut positions: Vec<&Text> = Vec::new();
+        for number in self.mounts.standings.mounts_of(place) {
+            let mount = self.mounts.session_of(number).and_then(|it| self.mounts.get(it));
+            let login = mount.and_then(|mount| mount.login.as_ref());
+            let position = login.and_then(|it| it.request.attributes.position.as_ref());
+            positions.extend(position.filter(|position| !positions.contains(position)));
+            if positions.len() == MAX_POSITIONS {
+                break;
+            }
+        }
+        let positions: Vec<_> = positions.iter().map(ToString::to_string).collect();
+        (!positions.is_empty()).then(|| positions.join(" "))
+    }
+
+    /// How long the mount of a number took the last time to answer, in microseconds.
+    pub(crate) fn round_trip_us_at(&self, number: u32) -> Option<u64> {
+        let mount = self.mounts.get(self.mounts.session_of(number)?)?;
+        mount.round_trip.as_ref()?.last_us().map(u64::from)
     }
 
     /// The profile of a user, where there is a policy.
@@ -240,6 +280,8 @@ impl Core {
             is_private: item.is_private,
             request,
             hub,
+            hub_run: hub.and_then(|hub| self.hubs.get(hub)).map(|hub| hub.incarnation.to_string()),
+            lock: hexadecimal(self.entitlements.lock_of(self.items.guard(slot))),
         })
     }
 }
@@ -255,6 +297,16 @@ fn image_bytes(item: &Item) -> usize {
 
 fn merged_bytes(item: &Item) -> usize {
     item.merges.as_ref().map_or(0, |merges| merges.bytes())
+}
+
+/// Bytes in hexadecimal; `None` for none.
+fn hexadecimal(bytes: &[u8]) -> Option<String> {
+    use std::fmt::Write as _;
+    let mut text = String::new();
+    for byte in bytes {
+        let _ = write!(text, "{byte:02x}");
+    }
+    (!text.is_empty()).then_some(text)
 }
 
 /// Bytes of a peer as words.

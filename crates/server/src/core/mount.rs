@@ -555,6 +555,15 @@ impl Mounts {
         }
     }
 
+    /// The policy denies the user of a mount an item, or takes one away.
+    pub(super) fn deny(&mut self, session: SessionId) {
+        let number = self.number(session);
+        let mount = number.and_then(|number| self.table.get(number)?.as_deref());
+        if let Some(login) = mount.and_then(|mount| mount.login.as_ref()) {
+            self.users.deny(login.user());
+        }
+    }
+
     /// The items of a mount do not count any more among those of its user.
     pub(super) fn uncount_items(&mut self, session: SessionId) {
         let Self { users, .. } = self;

@@ -67,7 +67,7 @@ impl RoundTrip {
         self.count += 1;
     }
 
-    fn last_us(&self) -> Option<u32> {
+    pub(super) fn last_us(&self) -> Option<u32> {
         self.recent.get(place(self.count.checked_sub(1)?)).copied()
     }
 

@@ -20,7 +20,9 @@ pub(crate) struct Asked {
     pub(crate) views: u64,
     /// and of mounts that leave recovery to the server.
     pub(crate) recoverable: u64,
-    /// Streams that ended,
+    /// Items that the policy denied, or took away,
+    pub(crate) denied: u64,
+    /// and streams that ended,
     pub(crate) closes: u64,
     /// and of these, those of such mounts.
     pub(crate) recoverable_closes: u64,
@@ -231,6 +233,13 @@ impl Users {
             user.items.add(1);
             user.note_most();
             note(&mut user.asked);
+        }
+    }
+
+    /// The policy denies a user an item, or takes one away.
+    pub(super) fn deny(&mut self, name: &[u8]) {
+        if let Some(user) = self.get_mut(name) {
+            user.asked.denied += 1;
         }
     }
 
