@@ -34,6 +34,7 @@ mod serve;
 mod tls;
 mod views;
 mod vitals;
+mod who;
 
 pub use config::{AdminConfig, AdminError};
 pub use configure::{ConfigAct, ConfigAnswer, ConfigRequest, ConfigSender, NewConfig};

@@ -3,7 +3,7 @@
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
-use axum::extract::{Path, Query as UrlQuery, State};
+use axum::extract::{ConnectInfo, Path, Query as UrlQuery, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -21,6 +21,7 @@ use crate::events::EventFeed;
 use crate::health::Probe;
 use crate::tls::TlsListener;
 use crate::views::{Collected, Wanted};
+use crate::who::{Peer, who};
 use crate::{access, health, metrics, page, plain, series, views};
 
 /// What clients are told whose mount an operator closes.
@@ -97,8 +98,14 @@ async fn serve(
     router: Router,
 ) -> std::io::Result<()> {
     match tls {
-        Some(tls) => axum::serve(TlsListener::new(listener, tls), router).await,
-        None => axum::serve(listener, router).await,
+        Some(tls) => {
+            let router = router.into_make_service_with_connect_info::<Peer>();
+            axum::serve(TlsListener::new(listener, tls), router).await
+        }
+        None => {
+            let router = router.into_make_service_with_connect_info::<Peer>();
+            axum::serve(listener, router).await
+        }
     }
 }
 
@@ -120,6 +127,9 @@ fn router(asked: Arc<Asked>) -> Router {
         .route("/v1/mounts/{server}/{channel}/close", post(close_mount))
         .route("/v1/users/{user}/logout", post(log_out))
         .route("/v1/drain", post(drain))
+        .route("/v1/sources/{source}/drain", post(drain_source))
+        .route("/v1/sources/{source}/undrain", post(undrain_source))
+        .route("/v1/items/{item}/trace", post(trace))
         .fallback(|| async { (StatusCode::NOT_FOUND, "nothing is here; see /\n") })
         .layer(middleware::from_fn_with_state(Arc::clone(&asked), access::check))
         .with_state(asked)
@@ -200,15 +210,23 @@ async fn rows(
 
 async fn close_mount(
     State(asked): State<Arc<Asked>>,
+    ConnectInfo(peer): ConnectInfo<Peer>,
+    headers: HeaderMap,
     Path((server, channel)): Path<(String, String)>,
 ) -> Response {
-    tracing::info!(server, session = channel, "an operator closes a mount");
+    let who = who(peer, &headers);
+    tracing::info!(server, session = channel, who, "an operator closes a mount");
     let act = Act::CloseMount { server, channel, reason: CLOSED_BY_OPERATOR.to_owned() };
     done(&asked, act).await
 }
 
-async fn log_out(State(asked): State<Arc<Asked>>, Path(user): Path<String>) -> Response {
-    tracing::info!(user, "an operator logs a user out");
+async fn log_out(
+    State(asked): State<Arc<Asked>>,
+    ConnectInfo(peer): ConnectInfo<Peer>,
+    headers: HeaderMap,
+    Path(user): Path<String>,
+) -> Response {
+    tracing::info!(user, who = who(peer, &headers), "an operator logs a user out");
     done(&asked, Act::Logout { user }).await
 }
 
@@ -220,13 +238,61 @@ struct Drain {
     per_s: u32,
 }
 
-async fn drain(State(asked): State<Arc<Asked>>, UrlQuery(wanted): UrlQuery<Drain>) -> Response {
+async fn drain(
+    State(asked): State<Arc<Asked>>,
+    ConnectInfo(peer): ConnectInfo<Peer>,
+    headers: HeaderMap,
+    UrlQuery(wanted): UrlQuery<Drain>,
+) -> Response {
     let Drain { server, per_s } = wanted;
+    let who = who(peer, &headers);
     match per_s {
-        0 => tracing::info!(server, "an operator has ports be opened again"),
-        _ => tracing::info!(server, per_s, "an operator drains servers of their mounts"),
+        0 => tracing::info!(server, who, "an operator has ports be opened again"),
+        _ => tracing::info!(server, per_s, who, "an operator drains servers of their mounts"),
     }
     done(&asked, Act::Drain { server, per_s }).await
+}
+
+async fn drain_source(
+    State(asked): State<Arc<Asked>>,
+    ConnectInfo(peer): ConnectInfo<Peer>,
+    headers: HeaderMap,
+    Path(name): Path<String>,
+) -> Response {
+    tracing::info!(source = name, who = who(peer, &headers), "an operator drains a source");
+    done(&asked, Act::DrainSource { name, drains: true }).await
+}
+
+async fn undrain_source(
+    State(asked): State<Arc<Asked>>,
+    ConnectInfo(peer): ConnectInfo<Peer>,
+    headers: HeaderMap,
+    Path(name): Path<String>,
+) -> Response {
+    let who = who(peer, &headers);
+    tracing::info!(source = name, who, "an operator has a source be asked again");
+    done(&asked, Act::DrainSource { name, drains: false }).await
+}
+
+/// Of which service an item is to be traced, and for how long.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Traced {
+    #[serde(default)]
+    service: String,
+    for_ms: u64,
+}
+
+async fn trace(
+    State(asked): State<Arc<Asked>>,
+    ConnectInfo(peer): ConnectInfo<Peer>,
+    headers: HeaderMap,
+    Path(item): Path<String>,
+    UrlQuery(wanted): UrlQuery<Traced>,
+) -> Response {
+    let Traced { service, for_ms } = wanted;
+    tracing::info!(item, service, for_ms, who = who(peer, &headers), "an operator traces an item");
+    done(&asked, Act::Trace { item, service, for_ms }).await
 }
 
 async fn done(asked: &Asked, act: Act) -> Response {

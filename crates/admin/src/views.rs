@@ -32,6 +32,8 @@ pub(crate) struct Wanted {
     filter: String,
     /// The hub or server whose rows are wanted.
     at: String,
+    /// The mount whose rows are wanted, by its session.
+    of: String,
     /// From which place on, as an answer before said of one that is asked with `at`.
     from: u32,
     /// Behind which row, as an answer before said: of a view in which rows of several
@@ -105,6 +107,7 @@ pub(crate) async fn rows(
         filter: wanted.filter.clone(),
         by: wanted.by.clone(),
         at: wanted.at.clone(),
+        of: wanted.of.clone(),
         from: wanted.from,
         limit,
     };

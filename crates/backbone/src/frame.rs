@@ -307,6 +307,10 @@ pub enum BusEvent<'a> {
     Gap {
         /// Whose.
         peer: Incarnation,
+        /// Its name in the configuration.
+        name: &'a str,
+        /// How many, as far as it can be told; 0 if it cannot.
+        lost: u32,
     },
     /// A frame for this port.
     Frame {

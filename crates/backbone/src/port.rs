@@ -267,10 +267,12 @@ impl<S: FrameSink, R: FrameSource> Bus for Port<S, R> {
             }
             if verdict.gap && !planted!(SilentGap) {
                 inbound.given_up += u64::from(partials.forget(header.sender));
-                on_event(BusEvent::Gap { peer: header.sender }, outbound);
+                let (peer, lost) = (header.sender, verdict.lost);
+                on_event(BusEvent::Gap { peer, name: peers.name(peer), lost }, outbound);
             }
             if verdict.deliver && header.is_piece() {
-                join(partials, inbound, header, body, |event| on_event(event, outbound));
+                let name = peers.name(header.sender);
+                join(partials, inbound, (header, name), body, |event| on_event(event, outbound));
             } else if verdict.deliver {
                 on_event(BusEvent::Frame { header, body }, outbound);
             }
@@ -353,7 +355,7 @@ impl<S: FrameSink, R: FrameSource> Bus for Port<S, R> {
 fn join(
     partials: &mut Partials,
     counters: &mut Counters,
-    mut header: FrameHeader,
+    (mut header, name): (FrameHeader, &str),
     body: &[u8],
     mut on_event: impl FnMut(BusEvent<'_>),
 ) {
@@ -368,7 +370,7 @@ fn join(
             counters.given_up += 1;
             counters.malformed += u64::from(refused == Joined::Malformed);
             counters.gaps += 1;
-            on_event(BusEvent::Gap { peer: header.sender });
+            on_event(BusEvent::Gap { peer: header.sender, name, lost: 1 });
         }
     }
 }

@@ -235,7 +235,8 @@ mod tests {
 
     #[test]
     fn fields_come_in_the_order_of_the_table() {
-        let tested = Tested { things: 1, output_bytes: 2, output_bytes_most: 3, busy_ns: 4, rest_ms: 5 };
+        let tested =
+            Tested { things: 1, output_bytes: 2, output_bytes_most: 3, busy_ns: 4, rest_ms: 5 };
         let mut seen = Vec::new();
         tested.each(|index, value| seen.push((Tested::TABLE.counts[index].name, value)));
         assert_eq!(seen, tested.named());

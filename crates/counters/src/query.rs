@@ -25,6 +25,9 @@ pub struct Rows {
     pub by: Option<String>,
     /// The hub or server whose rows they are; of all if it is empty.
     pub at: String,
+    /// The mount whose rows they are, by its session; of all if it is empty. Only tables
+    /// whose rows are of mounts have any then.
+    pub of: String,
     /// From this place of the table on.
     pub from: u32,
     /// At most so many, and never more than 1,000.
@@ -54,6 +57,22 @@ pub enum Act {
         server: String,
         /// Mounts a second; 0 to open the ports again.
         per_s: u32,
+    },
+    /// Have hubs ask a source for nothing new, and move what is open there to others.
+    DrainSource {
+        /// The source, as it is in the configuration.
+        name: String,
+        /// Whether it is drained from now on, or asked again.
+        drains: bool,
+    },
+    /// Have servers keep what comes of an item, for the view `trace`.
+    Trace {
+        /// Its name.
+        item: String,
+        /// Its service; any if it is empty.
+        service: String,
+        /// For how long, in milliseconds.
+        for_ms: u64,
     },
 }
 

@@ -44,6 +44,9 @@ impl Scan {
             }
             let place = self.next;
             self.next += 1;
+            if !self.rows.of.is_empty() && !at.is_of(self.view, place, &self.rows.of) {
+                continue;
+            }
             match self.column {
                 Some(column) => self.rank(at, place, column),
                 None => {
@@ -129,6 +132,10 @@ mod tests {
             self.0.len() as u32
         }
 
+        fn is_of(&self, _: &View, place: u32, mount: &str) -> bool {
+            mount == "3.1" && place.is_multiple_of(5)
+        }
+
         fn row(&self, _: &View, place: u32) -> Option<Row> {
             let value = *self.0.get(place as usize)?;
             let name = format!("n{place}");
@@ -194,6 +201,19 @@ mod tests {
             while !scan.step(&at, 2) {}
             assert_eq!(scan.finish("x", &at).places, places);
         }
+    }
+
+    #[test]
+    fn rows_of_a_mount_are_those_that_the_table_says() {
+        let at = Numbers((0..30).collect());
+        let by = Some("value".to_owned());
+        let of = |mount: &str, by: Option<String>| {
+            let (view, of) = ("numbers".to_owned(), mount.to_owned());
+            values(&at, &Rows { view, of, by, limit: 9, ..Rows::default() }, 7).0
+        };
+        assert_eq!(of("3.1", None), [0, 10, 15, 25]);
+        assert_eq!(of("3.1", by), [25, 15, 10, 0]);
+        assert!(of("4.1", None).is_empty());
     }
 
     #[test]

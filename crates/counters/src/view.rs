@@ -129,6 +129,13 @@ pub trait Viewed {
     /// The row at a place, if there is one.
     fn row(&self, view: &View, place: u32) -> Option<Row>;
 
+    /// Whether the row at a place is of a mount, by its session; of no mount, unless the
+    /// table has rows that are.
+    fn is_of(&self, view: &View, place: u32, mount: &str) -> bool {
+        let _ = (view, place, mount);
+        false
+    }
+
     /// What the row at a place has in a column, as a number to put rows into order
     /// by. Large tables say it without making the row.
     fn rank(&self, view: &View, place: u32, column: usize) -> Option<u64> {

@@ -4,6 +4,7 @@
 
 use tapeline_backbone::Bus;
 use tapeline_channel::{ListenerId, System};
+use tapeline_time::Time;
 
 use crate::dialled::Dialled;
 use crate::door::{Door, listen_config};
@@ -138,6 +139,26 @@ impl<B: Bus, S: System> Hub<B, S> {
                 None => self.routes.push(dialled),
             }
         }
+    }
+
+    /// Has a source be asked for nothing new, and what is open there go to others, because
+    /// an operator wants it; or be asked again. Whether there is such a source.
+    pub fn drain_source(&mut self, now: Time, name: &str, drains: bool) -> bool {
+        let Self { core, bus, reactor, wanted, edge, sampler, clock, .. } = self;
+        let (outbox, edge, port) = (&mut reactor.outbox(), edge.as_ref(), bus.outbound());
+        let mut shell = Shell { outbox, port, wanted, edge, sampler, clock };
+        let is_there = core.drain_source(now, name, drains, &mut shell);
+        match (is_there, drains) {
+            (true, true) => {
+                tracing::info!(
+                    source = name,
+                    "a source is drained; what is open there goes to others"
+                );
+            }
+            (true, false) => tracing::info!(source = name, "a source is asked again"),
+            (false, _) => {}
+        }
+        is_there
     }
 
     /// Gives up what was prepared.

@@ -52,10 +52,8 @@ pub(crate) fn server(event: &BusEvent<'_>, core: &Core, servers: &mut Vec<(Incar
             let requests = core.requests_of(peer);
             tracing::warn!(server = name, incarnation = %peer, requests, servers = servers.len(), "a server is gone");
         }
-        BusEvent::Gap { peer } => {
-            let server = servers.iter().find(|(server, _)| *server == peer);
-            let name = server.map(|(_, name)| name.as_str()).unwrap_or_default();
-            tracing::warn!(server = name, incarnation = %peer, "frames of a server were lost; asking what it wants");
+        BusEvent::Gap { peer, name, lost } => {
+            tracing::warn!(server = name, incarnation = %peer, lost, "frames of a server were lost; asking what it wants");
         }
         BusEvent::Frame { .. } => {}
     }

@@ -4,7 +4,7 @@ use tapeline_backbone::{FrameSink, FrameSource, Port, Role};
 use tapeline_channel::System;
 use tapeline_counters::Viewed;
 use tapeline_hub::Hub;
-use tapeline_server::Server;
+use tapeline_server::{Server, TraceWanted};
 use tapeline_time::Time;
 
 /// Something that works whenever its thread calls, never waits, and says how
@@ -57,6 +57,20 @@ pub trait Agent: Viewed {
         0
     }
 
+    /// Has a source be asked for nothing new, and what is open there go to others,
+    /// because an operator wants it; or be asked again. Whether there is such a source.
+    fn drain_source(&mut self, now: Time, name: &str, drains: bool) -> bool {
+        let _ = (now, name, drains);
+        false
+    }
+
+    /// Keeps what comes of an item for so long, because an operator wants to see it.
+    /// Whether it can.
+    fn trace(&mut self, now: Time, wanted: TraceWanted) -> bool {
+        let _ = (now, wanted);
+        false
+    }
+
     /// Says goodbye to everybody. Some more turns send what is queued.
     fn shutdown(&mut self, now: Time);
 
@@ -87,6 +101,10 @@ impl<K: FrameSink, R: FrameSource, S: System> Agent for Hub<Port<K, R>, S> {
 
     fn counts(&self) -> Vec<(&'static str, u64)> {
         self.counters().named().to_vec()
+    }
+
+    fn drain_source(&mut self, now: Time, name: &str, drains: bool) -> bool {
+        Self::drain_source(self, now, name, drains)
     }
 
     fn shutdown(&mut self, now: Time) {
@@ -129,6 +147,11 @@ impl<K: FrameSink, R: FrameSource, S: System> Agent for Server<Port<K, R>, S> {
 
     fn log_out(&mut self, user: &str) -> usize {
         Self::log_out(self, user)
+    }
+
+    fn trace(&mut self, now: Time, wanted: TraceWanted) -> bool {
+        Self::trace(self, now, wanted);
+        true
     }
 
     fn drain(&mut self, now: Time, per_s: u32) -> usize {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use tapeline_counters::{Act, Answer, Ask, Query, QueryQueue, Scan};
+use tapeline_server::TraceWanted;
 use tapeline_time::Time;
 
 use crate::Agent;
@@ -118,6 +119,12 @@ fn done(now: Time, agent: &mut dyn Agent, act: &Act) -> Answer {
         Act::Logout { user } => agent.log_out(user),
         Act::Drain { server, per_s } if server.is_empty() || server == agent.name() => {
             agent.drain(now, *per_s)
+        }
+        Act::DrainSource { name, drains } => usize::from(agent.drain_source(now, name, *drains)),
+        Act::Trace { item, service, for_ms } => {
+            let (item, service) = (item.clone(), service.clone());
+            let wanted = TraceWanted { item, service, for_ms: *for_ms };
+            usize::from(agent.trace(now, wanted))
         }
         Act::CloseMount { .. } | Act::Drain { .. } => 0,
     };

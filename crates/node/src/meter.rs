@@ -10,7 +10,7 @@ use tapeline_channel::{ChannelCounters, System};
 use tapeline_counters::{Counted, Full, Registry, Rowed, Table, View, Writer};
 use tapeline_hub::{Counters as HubCounters, Hub, HubServiceRow, ServerRow, SourceRow};
 use tapeline_server::{
-    HopRow, ItemRow, MountRow, ProductRow, Server, ServiceRow, Statistics, UserRow,
+    HopRow, ItemRow, MountRow, ProductRow, Server, ServiceRow, Statistics, TraceRow, UserRow,
 };
 use tapeline_time::Time;
 
@@ -241,7 +241,7 @@ pub const TABLES: [&Table; 5] = [
 ];
 
 /// All views that can be asked for.
-pub const VIEWS: [&View; 12] = [
+pub const VIEWS: [&View; 13] = [
     ServiceRow::VIEW,
     SourceRow::VIEW,
     MountRow::VIEW,
@@ -249,6 +249,7 @@ pub const VIEWS: [&View; 12] = [
     ItemRow::VIEW,
     ProductRow::VIEW,
     HopRow::VIEW,
+    TraceRow::VIEW,
     HubServiceRow::VIEW,
     ServerRow::VIEW,
     PeerRow::VIEW,

@@ -115,6 +115,11 @@ impl Hops {
         Self { services: Vec::new(), pending: Vec::new(), began_ns: 0, has_one_clock }
     }
 
+    /// Whether the stamps of hubs are of the clock of this host.
+    pub(crate) const fn has_one_clock(&self) -> bool {
+        self.has_one_clock
+    }
+
     /// Takes the stamps from in front of a message, if there are any.
     #[inline]
     pub(crate) fn without_stamps<'a>(

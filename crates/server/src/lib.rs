@@ -80,6 +80,7 @@ mod shell;
 mod siblings;
 mod sockets;
 mod statistics;
+mod trace;
 mod view;
 mod warm_standby;
 
@@ -91,8 +92,9 @@ pub use crate::json::{Interpreter, JsonEvent};
 pub use crate::outputs::{Note, Outputs, Shared};
 pub use crate::page::pages;
 pub use crate::policy::{AcceptAll, LoginContext, LoginPolicy, LoginVerdict};
-pub use crate::rows::{HopRow, ItemRow, MountRow, ProductRow, ServiceRow, UserRow};
+pub use crate::rows::{HopRow, ItemRow, MountRow, ProductRow, ServiceRow, TraceRow, UserRow};
 pub use crate::shell::{Server, ServerError, Transport};
 pub use crate::siblings::Siblings;
 pub use crate::statistics::Statistics;
+pub use crate::trace::{MAX_TRACE_MS, TraceWanted};
 pub use crate::warm_standby::{StandbyImage, StandbyPosts, WarmStandby};

@@ -213,6 +213,37 @@ tapeline_counters::rows! {
 }
 
 tapeline_counters::rows! {
+    /// Messages of the item that is traced (`tapeline admin trace`), as they came. Of a
+    /// second, the first 100 are kept, and the last 1,000 in all.
+    pub struct TraceRow = "trace" {
+        /// Which it is, counted from 0.
+        "number" => number: u32;
+        /// Microseconds since the trace began.
+        "afterUs" => after_us: u64;
+        /// The service.
+        "service" => service: String;
+        /// The name of the item.
+        "name" => name: String;
+        /// Which run of a hub it came from, as `peers` have it.
+        "hubRun" => hub_run: String;
+        /// What it is: `refresh`, `update`, `status`, `generic`.
+        "message" => message: String;
+        /// Its place in the messages of the item, as the hub counts them.
+        "sequence" => sequence: u32;
+        /// Bytes of it.
+        "bytes" => bytes: usize, in bytes;
+        /// Mounts that watch the item.
+        "watchers" => watchers: usize;
+        /// Of one that carries stamps, how long it was in the hub,
+        "hubNs" => hub_ns: Option<u64>, in ns;
+        /// and on the backbone, where the hub's clock is that of this host.
+        "backboneNs" => backbone_ns: Option<u64>, in ns;
+        /// Messages before it, and behind the one before, that were left out.
+        "leftOut" => left_out: u64;
+    }
+}
+
+tapeline_counters::rows! {
     /// Items that are open at hubs, or wait for one.
     pub struct ItemRow = "items" {
         /// The name.

@@ -21,6 +21,7 @@ use crate::log::{self, NoteLog};
 use crate::mount_drain::MountDrain;
 use crate::pace::{MOST_AT_ONCE, Pace};
 use crate::siblings::{SharedCount, Siblings};
+use crate::trace::{Trace, TraceWanted};
 use crate::{
     ConfigError, Core, Event, Interpreter, JsonEvent, LoginPolicy, Outputs, ServerConfig,
     Statistics, When,
@@ -118,6 +119,8 @@ pub struct Server<B, S: System = Kernel> {
     /// Where policies come from, and records go to.
     edge: Option<EdgePort>,
     pub(crate) hops: Hops,
+    /// The item that an operator looks at, or did last.
+    pub(crate) trace: Option<Box<Trace>>,
 }
 
 impl<B: Bus> Server<B> {
@@ -171,6 +174,7 @@ impl<B: Bus, S: System> Server<B, S> {
         let is_eager = config.flush_interval_ms == 0;
         Ok(Self {
             hops: Hops::new(config.has_clock_of_hubs),
+            trace: None,
             interpreter: Interpreter::new(config, policy),
             bus,
             reactor,
@@ -253,6 +257,7 @@ impl<B: Bus, S: System> Server<B, S> {
         let policies = if self.edge.is_some() { self.take_policies(now) } else { 0 };
         let Self { interpreter, bus, reactor, clock, log, notes, pace, siblings, edge, .. } = self;
         let hops = &mut self.hops;
+        let mut trace = self.trace.as_deref_mut().filter(|trace| trace.goes_on(now));
         let mut time = TimeSlice::new(clock, TURN_TIME);
         let mut outbox = reactor.outbox();
         interpreter.gather();
@@ -261,13 +266,22 @@ impl<B: Bus, S: System> Server<B, S> {
         let most = if interpreter.core().awaits_lists() { 1 } else { MOST_AT_ONCE };
         let mut work = pace.turn(&mut time, most, |most| {
             let (mut copies, before) = (0, interpreter.core().work_done());
-            let came = bus.poll(now, most, |event, port| {
-                let event = hops.without_stamps(event, clock);
-                tell_of_peer(&event);
-                let mut out = Shell { outbox: &mut outbox, port, edge, notes, now, copies: 0 };
-                interpreter.handle(now, Event::Bus(event), &mut out);
-                copies += out.copies;
-            });
+            let mut take =
+                |event: BusEvent<'_>, port: &mut B::Outbound, interpreter: &mut Interpreter| {
+                    let event = hops.without_stamps(event, clock);
+                    tell_of_peer(&event);
+                    let mut out = Shell { outbox: &mut outbox, port, edge, notes, now, copies: 0 };
+                    interpreter.handle(now, Event::Bus(event), &mut out);
+                    copies += out.copies;
+                };
+            // It is asked once a turn, so that an update costs nothing for it.
+            let came = match trace.as_deref_mut() {
+                None => bus.poll(now, most, |event, port| take(event, port, interpreter)),
+                Some(trace) => bus.poll(now, most, |event, port| {
+                    trace.note(now, &event, interpreter.core(), || clock.host_now());
+                    take(event, port, interpreter);
+                }),
+            };
             (came, copies + (interpreter.core().work_done() - before) as usize)
         });
         let port = bus.outbound();
@@ -442,6 +456,13 @@ impl<B: Bus, S: System> Server<B, S> {
         found.is_some()
     }
 
+    /// Keeps what comes of an item, in place of the one before, because an operator wants
+    /// to see it: as the view `trace`.
+    pub fn trace(&mut self, now: Time, wanted: TraceWanted) {
+        let has_one_clock = self.hops.has_one_clock();
+        self.trace = Some(Box::new(Trace::new(now, wanted, has_one_clock)));
+    }
+
     /// Ends the logins of a user because an operator wants it, in the turns that follow.
     /// Returns how many there were.
     pub fn log_out(&mut self, user: &str) -> usize {
@@ -481,8 +502,8 @@ fn tell_of_peer(event: &BusEvent<'_>) {
             tracing::info!(hub = name, incarnation = %peer, "a hub is there");
         }
         BusEvent::PeerDown { peer } => tracing::warn!(incarnation = %peer, "a hub is gone"),
-        BusEvent::Gap { peer } => {
-            tracing::warn!(incarnation = %peer, "frames of a hub were lost; asking what they were of");
+        BusEvent::Gap { peer, name, lost } => {
+            tracing::warn!(hub = name, incarnation = %peer, lost, "frames of a hub were lost; asking what they were of");
         }
         BusEvent::Frame { .. } => {}
     }

@@ -1,11 +1,11 @@
 //! A server's tables, for whoever looks.
 
 use tapeline_backbone::{Bus, PeerRow};
-use tapeline_channel::System;
+use tapeline_channel::{SessionId, System};
 use tapeline_counters::{Row, Rowed, View, Viewed};
 use tapeline_rssl::Compression;
 
-use crate::rows::{HopRow, ItemRow, MountRow, ProductRow, ServiceRow, UserRow};
+use crate::rows::{HopRow, ItemRow, MountRow, ProductRow, ServiceRow, TraceRow, UserRow};
 use crate::shell::Server;
 
 /// All of them.
@@ -17,6 +17,7 @@ const VIEWS: &[&View] = &[
     ProductRow::VIEW,
     PeerRow::VIEW,
     HopRow::VIEW,
+    TraceRow::VIEW,
 ];
 
 /// The columns of mounts and users by which they are put in order at each scrape.
@@ -57,6 +58,12 @@ impl<B: Bus, S: System> Server<B, S> {
     }
 }
 
+/// A session as it is written: `3.1`.
+fn session(text: &str) -> Option<SessionId> {
+    let (index, generation) = text.split_once('.')?;
+    Some(SessionId { index: index.parse().ok()?, generation: generation.parse().ok()? })
+}
+
 impl<B: Bus, S: System> Viewed for Server<B, S> {
     fn views(&self) -> &'static [&'static View] {
         VIEWS
@@ -72,6 +79,9 @@ impl<B: Bus, S: System> Viewed for Server<B, S> {
             name if name == ProductRow::VIEW.name => core.product_places(),
             name if name == PeerRow::VIEW.name => self.bus().peers().len() as u32,
             name if name == HopRow::VIEW.name => self.hops.places(),
+            name if name == TraceRow::VIEW.name => {
+                self.trace.as_ref().map_or(0, |trace| trace.places())
+            }
             _ => 0,
         }
     }
@@ -90,7 +100,19 @@ impl<B: Bus, S: System> Viewed for Server<B, S> {
                 self.bus().peers().into_iter().nth(place as usize).map(Rowed::into_row)
             }
             name if name == HopRow::VIEW.name => self.hops.row(place).map(Rowed::into_row),
+            name if name == TraceRow::VIEW.name => {
+                self.trace.as_ref()?.row(place).map(Rowed::into_row)
+            }
             _ => None,
+        }
+    }
+
+    fn is_of(&self, view: &View, place: u32, mount: &str) -> bool {
+        let Some(mount) = session(mount) else { return false };
+        match view.name {
+            name if name == ItemRow::VIEW.name => self.core().is_watched_by(place, mount),
+            name if name == MountRow::VIEW.name => self.core().mount_at(place) == Some(mount),
+            _ => false,
         }
     }
 

@@ -219,13 +219,29 @@ fn an_act_reaches_the_thread_and_pages_of_others_have_none() {
     assert_eq!(process.ask("POST", "/v1/users/a%20b/logout", "Content-Length: 0\r\n").0, 200);
     let drain = "/v1/drain?server=server.1&per_s=20";
     assert_eq!(process.ask("POST", drain, "Content-Length: 0\r\n").0, 200);
+    for path in [
+        "/v1/sources/feed%20a/drain",
+        "/v1/sources/feed%20a/undrain",
+        "/v1/items/A%2FB/trace?service=FEED&for_ms=50",
+    ] {
+        assert_eq!(process.ask("POST", path, "Content-Length: 0\r\n").0, 200, "{path}");
+    }
     let acts = process.end();
     let done = acts.iter().map(|act| match act {
         Act::CloseMount { server, channel, .. } => format!("close {server} {channel}"),
         Act::Logout { user } => format!("log out {user}"),
         Act::Drain { server, per_s } => format!("drain {server} {per_s}"),
+        Act::DrainSource { name, drains } => format!("source {name} {drains}"),
+        Act::Trace { item, service, for_ms } => format!("trace {item} {service} {for_ms}"),
     });
-    let wanted = ["close server.1 3.1", "log out a b", "drain server.1 20"];
+    let wanted = [
+        "close server.1 3.1",
+        "log out a b",
+        "drain server.1 20",
+        "source feed a true",
+        "source feed a false",
+        "trace A/B FEED 50",
+    ];
     assert_eq!(done.collect::<Vec<_>>(), wanted);
 }
 

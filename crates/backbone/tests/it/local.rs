@@ -33,7 +33,7 @@ impl From<BusEvent<'_>> for Heard {
         match event {
             BusEvent::PeerUp { peer, .. } => Self::Up(peer),
             BusEvent::PeerDown { peer } => Self::Down(peer),
-            BusEvent::Gap { peer } => Self::Gap(peer),
+            BusEvent::Gap { peer, .. } => Self::Gap(peer),
             BusEvent::Frame { header, .. } => Self::Frame(header.kind, header.item),
         }
     }
@@ -336,7 +336,7 @@ fn threads_exchange_frames_of_all_sizes() {
             }
             BusEvent::PeerDown { .. } => gone += 1,
             BusEvent::PeerUp { .. } => {}
-            BusEvent::Gap { peer } => panic!("a hole of {peer:?}"),
+            BusEvent::Gap { peer, .. } => panic!("a hole of {peer:?}"),
         });
         server.work(now());
         thread::yield_now();

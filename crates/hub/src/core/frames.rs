@@ -15,7 +15,7 @@ impl Core {
         match event {
             BusEvent::PeerUp { peer, .. } => self.server_up(peer, out),
             BusEvent::PeerDown { peer } => self.server_down(now, peer, out),
-            BusEvent::Gap { peer } => self.server_gap(now, peer, out),
+            BusEvent::Gap { peer, .. } => self.server_gap(now, peer, out),
             BusEvent::Frame { header, body } => self.frame(now, &header, body, out),
         }
     }

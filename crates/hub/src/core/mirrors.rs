@@ -38,6 +38,7 @@ use super::choice::would_take;
 use super::image::keep_status;
 use super::item::Item;
 use super::services::HubService;
+use super::source::Source;
 use super::streams::DIRECTORY_STREAM;
 use crate::Outputs;
 
@@ -167,7 +168,7 @@ impl Core {
             .sources
             .offering(service)
             .filter(|(_, id, source)| {
-                source.is_interactive() && !source.leaves && source.takes_requests(*id)
+                source.is_interactive() && !source.gives_away() && source.takes_requests(*id)
             })
             .min_by_key(|(index, _, source)| {
                 (before != Some(*index), source.preference.order, *index)
@@ -251,7 +252,7 @@ impl Core {
         let others: Vec<_> = self
             .sources
             .offering(item.service)
-            .filter(|(index, _, source)| *index != binding.source && !source.leaves)
+            .filter(|(index, _, source)| *index != binding.source && !source.gives_away())
             .map(|(index, service_id, _)| (index, service_id))
             .collect();
         for (index, service_id) in others {
@@ -296,7 +297,7 @@ impl Core {
         else {
             return false;
         };
-        if self.sources.get(index).is_some_and(|source| source.leaves) {
+        if self.sources.get(index).is_some_and(Source::gives_away) {
             return false;
         }
         for _ in 0..PASSED_OVER {
@@ -456,11 +457,16 @@ impl Core {
 
     /// Nobody wants an item any more: its mirrors are closed.
     pub(super) fn close_mirrors(&mut self, id: u32) {
+        let service = self.items.get(id).map(|item| item.service);
+        if service.is_some_and(|service| self.has_mirrors(service)) {
+            self.forget_mirrors(id);
+        }
+    }
+
+    /// The mirrors of an item are closed.
+    pub(super) fn forget_mirrors(&mut self, id: u32) {
         let Some(item) = self.items.get(id) else { return };
         let (service, domain) = (item.service, item.key.as_ref().domain);
-        if !self.has_mirrors(service) {
-            return;
-        }
         let places: Vec<_> =
             self.sources.offering(service).map(|(index, id, _)| (index, id)).collect();
         for (index, service_id) in places {

@@ -89,6 +89,7 @@ impl Core {
         let index = self.sources.of_route(number);
         let Some(source) = index.and_then(|index| self.sources.known_mut(index)) else { return };
         source.preference = Preference::of(route);
+        source.preference.drains |= source.is_drained;
         let services: Vec<_> = source.offers.values().map(|offer| offer.service).collect();
         for service in services {
             self.service_changed(service);
@@ -132,13 +133,61 @@ impl Core {
         }
     }
 
-    /// What is open of a service at sources that leave is asked for at others, if that is
-    /// not done already, as of mirrored ones.
+    /// A source is asked for nothing new, and what is open there goes to others as that of
+    /// one that leaves does; but it stays, with what no other has. Or it is asked again.
+    /// Whether there is such a source.
+    pub fn drain_source(
+        &mut self,
+        now: Time,
+        name: &str,
+        drains: bool,
+        out: &mut impl Outputs,
+    ) -> bool {
+        let is_it = |number: &usize| self.config.routes[*number].name == name;
+        let Some(number) = self.routes_that_stay().into_iter().find(is_it) else { return false };
+        let index = self.sources.of_route(number);
+        let Some(source) = index.and_then(|index| self.sources.known_mut(index)) else {
+            return false;
+        };
+        source.is_drained = drains;
+        source.preference.drains = drains || self.config.routes[number].drains;
+        let services: Vec<_> = source.offers.values().map(|offer| offer.service).collect();
+        for service in services {
+            let was_left = self.services.get(service).is_some_and(|known| known.is_left);
+            self.note_leaving(service);
+            if !drains && was_left {
+                self.stop_moving(service);
+            }
+            self.service_changed(service);
+        }
+        self.work_off(now, out);
+        self.settle(now, out);
+        true
+    }
+
+    /// Nothing of a service moves any more: what others were asked for meanwhile is closed.
+    fn stop_moving(&mut self, service: u16) {
+        if self.has_mirrors(service) {
+            return;
+        }
+        let moving: Vec<_> = self
+            .sources
+            .offering(service)
+            .filter_map(|(_, service_id, source)| source.offers.get(&service_id))
+            .flat_map(|offer| offer.mirrors.items().map(|(_, id)| id))
+            .collect();
+        for id in moving {
+            self.forget_mirrors(id);
+        }
+    }
+
+    /// What is open of a service at sources that give it away is asked for at others, if
+    /// that is not done already, as of mirrored ones.
     pub(super) fn move_to_others(&mut self, service: u16) {
         if self.is_mirrored(service) {
             return;
         }
-        let leaving = self.sources.offering(service).filter(|(_, _, source)| source.leaves);
+        let leaving = self.sources.offering(service).filter(|(_, _, source)| source.gives_away());
         let works: Vec<_> = leaving
             .filter_map(|(source, service_id, known)| {
                 let generation = known.offers.get(&service_id)?.generation;
@@ -179,7 +228,7 @@ impl Core {
 
     /// Works out whether a source of a service leaves.
     pub(super) fn note_leaving(&mut self, service: u16) {
-        let is_left = self.sources.offering(service).any(|(_, _, source)| source.leaves);
+        let is_left = self.sources.offering(service).any(|(_, _, source)| source.gives_away());
         if let Some(known) = self.services.get_mut(service) {
             known.is_left = is_left;
         }
@@ -188,7 +237,7 @@ impl Core {
     /// Whether an item is at a source that leaves.
     pub(super) fn is_to_move(&self, id: u32) -> bool {
         let binding = self.items.get(id).and_then(|item| item.binding);
-        binding.and_then(|it| self.sources.get(it.source)).is_some_and(|source| source.leaves)
+        binding.and_then(|it| self.sources.get(it.source)).is_some_and(Source::gives_away)
     }
 
     /// An item does not move any more: it did, or its source is lost before another one

@@ -28,6 +28,9 @@ pub(crate) struct Source {
     pub(crate) preference: Preference,
     /// Its route is not configured any more, and what is open here goes on elsewhere.
     pub(crate) leaves: bool,
+    /// An operator drains it: it is asked for nothing new, and what is open there goes to
+    /// others, as far as they have it.
+    pub(crate) is_drained: bool,
     /// Its connection.
     pub(crate) session: Option<SessionId>,
     /// How far the connection is.
@@ -234,6 +237,7 @@ impl Source {
             kind,
             preference: Preference::NONE,
             leaves: false,
+            is_drained: false,
             session: None,
             phase: Phase::Down,
             directory,
@@ -279,6 +283,11 @@ impl Source {
     /// been told yet what is closed.
     pub(crate) fn is_held(&self) -> bool {
         self.is_slow || !self.unclosed.is_empty()
+    }
+
+    /// Whether what is open there is to go to others.
+    pub(crate) const fn gives_away(&self) -> bool {
+        self.leaves || self.is_drained
     }
 
     /// What it is to be asked for next, if a service has room for that: new

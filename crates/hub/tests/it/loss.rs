@@ -303,8 +303,8 @@ fn a_provider_that_does_not_even_read_what_it_waits_for_is_cut() {
 #[test]
 fn a_server_that_lost_frames_of_its_own_to_the_hub_gets_the_directory() {
     let (mut world, _) = World::with_sources(config(1));
-    world.event(Event::Bus(BusEvent::Gap { peer: A }));
+    world.event(Event::Bus(BusEvent::Gap { peer: A, name: "", lost: 1 }));
     assert_eq!(world.frames(), ["A directory all: 1 FEED up", "A asked what it wants: 1"]);
-    world.event(Event::Bus(BusEvent::Gap { peer: B }));
+    world.event(Event::Bus(BusEvent::Gap { peer: B, name: "", lost: 1 }));
     assert_eq!(world.frames(), [""; 0], "it is not known");
 }

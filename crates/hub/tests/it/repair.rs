@@ -89,7 +89,7 @@ fn many_servers_that_lost_frames_are_told_bit_by_bit_and_none_waits_for_another(
 #[test]
 fn a_server_is_asked_what_it_wants_until_it_says_so() {
     let (mut world, _) = World::with_sources(config(1));
-    world.event(Event::Bus(BusEvent::Gap { peer: A }));
+    world.event(Event::Bus(BusEvent::Gap { peer: A, name: "", lost: 1 }));
     let asked = ["A directory all: 1 FEED up", "A asked what it wants: 1"];
     assert_eq!(world.frames(), asked);
     world.pass(100);

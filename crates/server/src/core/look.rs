@@ -46,6 +46,20 @@ impl Core {
         Some((self.services.name(item.service_id())?, item.key.as_ref().name))
     }
 
+    /// Whether a mount watches the item of a slot.
+    pub(crate) fn is_watched_by(&self, slot: u32, mount: SessionId) -> bool {
+        let number = self.mounts.get(mount).map(|mount| mount.number);
+        let item = self.items.get(slot);
+        number.zip(item).is_some_and(|(number, item)| item.watchers.has_mount(number))
+    }
+
+    /// How many watch the item that a hub has by this number.
+    pub(crate) fn watchers_of(&self, hub: Incarnation, hub_item: u32) -> usize {
+        let hub = self.hubs.find(hub).and_then(|index| self.hubs.get(index));
+        let item = hub.and_then(|hub| self.items.get(hub.slot(hub_item)?));
+        item.map_or(0, |item| item.watchers.len())
+    }
+
     /// Sessions of the mounts of a user.
     pub(crate) fn mounts_of_user(&self, user: &[u8]) -> Vec<SessionId> {
         let is_users = |mount: &&Mount| {

@@ -22,7 +22,7 @@ impl Core {
                     self.hub_down(hub, out);
                 }
             }
-            BusEvent::Gap { peer } => {
+            BusEvent::Gap { peer, .. } => {
                 if let Some(hub) = self.hubs.find(peer) {
                     self.on_gap(hub, out);
                 }

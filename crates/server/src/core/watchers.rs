@@ -144,6 +144,12 @@ impl Watchers {
         found.and_then(|cell| self.subscriptions.get(cell)).is_some_and(|it| it.has(mode::RECORDED))
     }
 
+    /// Whether a mount watches.
+    pub(super) fn has_mount(&self, mount: u32) -> bool {
+        let first = self.subscriptions.first_from(Subscription::new(mount, i32::MIN, true).order());
+        first.is_some_and(|(_, subscription)| subscription.mount() == mount)
+    }
+
     /// Whether a mount watches with updates.
     pub(super) fn has_streaming(&self, mount: u32) -> bool {
         let first = self.subscriptions.first_from(Subscription::new(mount, i32::MIN, true).order());

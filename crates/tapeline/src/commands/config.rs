@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::Subcommand;
 use serde_json::{Value as Json, json};
 
-use super::admin::{Client, Where};
+use super::admin::{Client, Where, who};
 use crate::config::{self, Settings};
 use crate::console::{Align, Table};
 use crate::failure::{Failure, Verdict};
@@ -178,13 +178,6 @@ fn request(file: &Path, watch: Duration) -> Result<Json, Failure> {
     let text = std::fs::read_to_string(file).map_err(Failure::read(file))?;
     let name = file.display().to_string();
     Ok(json!({ "name": name, "text": text, "who": who(), "watch_s": watch.as_secs() }))
-}
-
-/// Who is at this terminal.
-fn who() -> String {
-    let user =
-        ["SUDO_USER", "USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok());
-    user.unwrap_or_else(|| rustix::process::getuid().as_raw().to_string())
 }
 
 /// Waits for the end of the watch. Whether the change was kept.

@@ -60,7 +60,7 @@ impl Watcher {
             BusEvent::PeerDown { peer } => {
                 up.remove(&peer).expect("a peer that is down goes down");
             }
-            BusEvent::Gap { peer } => up.get_mut(&peer).expect("a gap of nobody").gap = true,
+            BusEvent::Gap { peer, .. } => up.get_mut(&peer).expect("a gap of nobody").gap = true,
             BusEvent::Frame { header, body } => {
                 let stream = up.get_mut(&header.sender).expect("a frame of nobody");
                 if header.target == Incarnation::ALL {

@@ -21,7 +21,7 @@ impl From<BusEvent<'_>> for Heard {
         match event {
             BusEvent::PeerUp { peer, .. } => Self::Up(peer),
             BusEvent::PeerDown { peer } => Self::Down(peer),
-            BusEvent::Gap { peer } => Self::Gap(peer),
+            BusEvent::Gap { peer, .. } => Self::Gap(peer),
             BusEvent::Frame { header, .. } => match header.kind {
                 Kind::Open => Self::Open(header.sender, header.item),
                 _ => Self::Item(header.sender, header.item),

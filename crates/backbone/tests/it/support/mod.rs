@@ -45,7 +45,7 @@ impl From<BusEvent<'_>> for Heard {
         match event {
             BusEvent::PeerUp { peer, name } => Self::Up(peer, name.to_owned()),
             BusEvent::PeerDown { peer } => Self::Down(peer),
-            BusEvent::Gap { peer } => Self::Gap(peer),
+            BusEvent::Gap { peer, .. } => Self::Gap(peer),
             BusEvent::Frame { header, body } => Self::Frame(header, body.to_vec()),
         }
     }

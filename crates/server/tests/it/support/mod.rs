@@ -371,7 +371,7 @@ impl World {
     }
 
     pub fn gap(&mut self, hub: Incarnation) {
-        self.handle(Event::Bus(BusEvent::Gap { peer: hub }));
+        self.handle(Event::Bus(BusEvent::Gap { peer: hub, name: "", lost: 1 }));
     }
 
     /// A frame of a hub.

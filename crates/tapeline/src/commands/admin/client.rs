@@ -70,6 +70,7 @@ impl Client {
 
     fn acting(&self, path: &str) -> RequestBuilder<WithBody> {
         let request = self.agent.post(format!("{}{path}", self.base));
+        let request = request.header("X-Tapeline-Who", super::who());
         match &self.bearer {
             Some(bearer) => request.header("Authorization", bearer),
             None => request,

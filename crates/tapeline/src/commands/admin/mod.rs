@@ -4,6 +4,8 @@ mod adsmon;
 mod backbone;
 mod client;
 mod rows;
+mod trace;
+mod who;
 
 use std::io::{self, Write};
 
@@ -16,6 +18,7 @@ pub(crate) use backbone::Args as BackboneArgs;
 pub(crate) use backbone::run as backbone;
 pub(crate) use client::{Client, Where, part};
 pub(crate) use rows::{cell, columns, table};
+pub(crate) use who::who;
 
 use crate::failure::{Failure, Verdict};
 
@@ -34,7 +37,7 @@ pub(crate) struct Args {
 #[derive(Subcommand)]
 enum Action {
     /// Print a view: services, sources, mounts, users, items, products, hops, hub-services,
-    /// servers, peers
+    /// servers, peers, driver, driver-streams
     Get {
         /// The view
         view: String,
@@ -84,6 +87,31 @@ enum Action {
         /// The server; without it, all of the process
         server: Option<String>,
     },
+    /// Drain a source, or have it asked again
+    Source {
+        #[command(subcommand)]
+        act: SourceAct,
+    },
+    /// Print what comes of an item, message by message, as a server has it: when, what,
+    /// its place among the messages of the item, bytes, mounts that watch it, and where
+    /// it carries stamps how long it took; 100 a second at most
+    Trace(trace::TraceArgs),
+}
+
+#[derive(Subcommand)]
+enum SourceAct {
+    /// Have a hub ask it for nothing new, and move what is open there to other sources of
+    /// the same services; consumers hear no more of it than an image. What no other has
+    /// stays, and so does the source, until the hub is started again
+    Drain {
+        /// The source, as in the configuration
+        name: String,
+    },
+    /// Have a hub ask it again
+    Undrain {
+        /// The source
+        name: String,
+    },
 }
 
 /// Runs `tapeline admin`.
@@ -129,6 +157,26 @@ pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
             let server = part(server.as_deref().unwrap_or_default());
             let count = client.act(&format!("/v1/drain?server={server}&per_s=0"))?;
             return found(&mut out, count, "the ports are open");
+        }
+        Action::Source { act } => {
+            let (name, act, what) = match act {
+                SourceAct::Drain { name } => (name, "drain", "its items go to other sources"),
+                SourceAct::Undrain { name } => (name, "undrain", "it is asked again"),
+            };
+            return match client.act(&format!("/v1/sources/{}/{act}", part(name)))? {
+                0 => {
+                    writeln!(out, "no hub here has a source `{name}` in its configuration")?;
+                    Ok(Verdict::Bad)
+                }
+                _ => {
+                    writeln!(out, "{what}")?;
+                    Ok(Verdict::Good)
+                }
+            };
+        }
+        Action::Trace(args) => {
+            drop(out);
+            return trace::run(&client, args);
         }
     }
     Ok(Verdict::Good)

@@ -10,7 +10,21 @@ use serde_json::Value as Json;
 use super::state::{Mode, State, VIEWS};
 use crate::commands::admin::cell;
 
-const KEYS: &str = "1-7 view  j/k move  Enter open  s order  / filter  c close  h hold  q end";
+/// The keys that mean something now, and what.
+fn keys(state: &State) -> String {
+    let act = match state.view.name {
+        "mounts" => "  c close",
+        "users" => "  c log out",
+        _ => "",
+    };
+    match state.mode {
+        Mode::Detail => format!("Enter/Esc all rows{act}  h hold  q end"),
+        _ => {
+            let views = VIEWS.len();
+            format!("1-{views} view  j/k move  Enter open  s order  / filter{act}  h hold  q end")
+        }
+    }
+}
 
 /// Draws all of it.
 pub(super) fn draw(frame: &mut Frame<'_>, state: &State) {
@@ -80,7 +94,7 @@ fn foot_line(state: &State) -> Line<'_> {
     match state.mode {
         Mode::Filter => Line::from(format!("filter: {}_", state.filter)),
         _ if !state.note.is_empty() => Line::from(&*state.note),
-        _ => Line::from(KEYS).style(Style::new().fg(Color::DarkGray)),
+        _ => Line::from(keys(state)).style(Style::new().fg(Color::DarkGray)),
     }
 }
 
@@ -142,4 +156,22 @@ fn detail(frame: &mut Frame<'_>, state: &State, area: Rect) {
         .collect();
     let block = Block::bordered().title(format!(" one of {}: Esc for all ", state.view.name));
     frame.render_widget(Paragraph::new(lines).wrap(Wrap { trim: false }).block(block), area);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_foot_has_the_keys_that_mean_something() {
+        let mut state = State::new("x");
+        let said = keys(&state);
+        assert!(said.starts_with("1-8 view") && said.contains("c close"), "{said}");
+        state.show("users");
+        assert!(keys(&state).contains("c log out"));
+        state.show("hops");
+        assert!(!keys(&state).contains("  c "));
+        state.mode = Mode::Detail;
+        assert_eq!(keys(&state), "Enter/Esc all rows  h hold  q end");
+    }
 }

@@ -148,6 +148,62 @@ fn a_server_is_drained_of_its_mounts_and_takes_them_again() {
 }
 
 #[test]
+fn an_item_is_seen_message_by_message() {
+    let (_source, mut node) = site("[hub]\nstamp-every = 1\n");
+    let _consumer = consumer(&node);
+    let done = admin(&node, &["trace", "TAPE1.X", "-S", "FEED", "--for", "500ms"]);
+    assert_eq!(done.status, Some(0), "{}{}", done.out, done.err);
+    let lines: Vec<_> = done.out.lines().collect();
+    let (last, messages) = lines.split_last().expect("a line");
+    assert!(last.contains("messages, "), "{last}");
+    for line in messages {
+        assert!(line.contains("server  FEED  update  seq "), "{line}");
+        assert!(line.contains("to 1 mounts  hub ") && line.contains("  backbone "), "{line}");
+    }
+    assert!(messages.len() > 1, "{}", done.out);
+    let line = node.log_until("an operator traces an item");
+    assert!(line.contains(" at 127.0.0.1:"), "{line}");
+    let done = admin(&node, &["trace", "NOTHING.X", "--for", "50ms"]);
+    assert_eq!(done.status, Some(1), "{}{}", done.out, done.err);
+    assert!(done.out.starts_with("nothing came of NOTHING.X in 50 ms"), "{}", done.out);
+}
+
+#[test]
+fn a_source_is_drained_and_asked_again_by_its_name() {
+    let (_source, mut node) = site("");
+    let _consumer = consumer(&node);
+    let name = rows(&node, "sources")[0]["name"].as_str().expect("a name").to_owned();
+    let drains = |node: &Running| {
+        let row = &rows(node, "sources")[0];
+        row["preference"].as_str().is_some_and(|it| it.ends_with(" drains"))
+    };
+    for (act, is_drained) in [("drain", true), ("undrain", false)] {
+        let done = admin(&node, &["source", act, &name]);
+        assert_eq!(done.status, Some(0), "{}{}", done.out, done.err);
+        assert_eq!(drains(&node), is_drained);
+    }
+    let line = node.log_until("an operator drains a source");
+    assert!(line.contains("who=") && line.contains("127.0.0.1:"), "{line}");
+    let done = admin(&node, &["source", "drain", "nobody"]);
+    assert_eq!(done.status, Some(1), "{}{}", done.out, done.err);
+}
+
+#[test]
+fn the_items_of_a_mount_are_those_that_it_watches() {
+    let (_source, node) = site("");
+    let _first = consumer(&node);
+    let _second = consumer(&node);
+    let channel = rows(&node, "mounts")[0]["channel"].as_str().expect("a session").to_owned();
+    let of = |channel: &str| -> Json {
+        serde_json::from_str(&got(&node, &format!("/v1/items?of={channel}"))).expect("JSON")
+    };
+    let said = of(&channel);
+    assert_eq!(said["rows"][0]["name"], "TAPE1.X", "{said}");
+    assert_eq!(said["rows"].as_array().map(Vec::len), Some(1), "{said}");
+    assert_eq!(of("99.1")["rows"], Json::Array(Vec::new()));
+}
+
+#[test]
 fn who_does_not_show_the_token_is_told_nothing() {
     let folder = folder();
     let token = file(&folder, "token", "s3cret\n");
