@@ -40,7 +40,7 @@ class AdminPage(unittest.TestCase):
 
     def test_every_view_is_there_by_its_number(self):
         for number, name in enumerate(
-                ["services", "sources", "mounts", "users", "items", "servers", "peers"], 1):
+                ["services", "sources", "mounts", "users", "items", "servers", "peers", "hops"], 1):
             self.page.type(str(number))
             self.page.until(f"{VIEW} === '{number} {name}'")
             self.page.until("document.querySelectorAll('#rows tbody tr').length > 0")
@@ -54,6 +54,42 @@ class AdminPage(unittest.TestCase):
         self.page.until("!document.querySelector('#detail').hidden")
         self.page.press("Escape")
         self.page.until("document.querySelector('#detail').hidden")
+
+    def test_a_mount_leads_to_its_items_and_back_by_keyboard(self):
+        self.page.type("3")
+        self.page.until(f"{self.chosen('loginName')} === 'desk'")
+        self.page.press("Enter")
+        self.page.until("!document.querySelector('#detail').hidden")
+        self.page.press("Enter")
+        self.page.until(f"{VIEW} === '5 items'")
+        self.page.until("document.querySelector('#note').textContent.startsWith('5 rows of mount')")
+        self.page.press("Escape")
+        self.page.until(f"{VIEW} === '3 mounts'")
+        self.page.until(f"{self.chosen('loginName')} === 'desk'")
+
+    def test_a_service_leads_to_its_items_and_sources_by_mouse(self):
+        for name, shown, rows in (("items", "5 items", 5), ("sources", "2 sources", 1)):
+            self.page.type("1")
+            self.page.until(f"{self.chosen('name')} === 'SAMPLE'")
+            self.page.ask("document.querySelector('#rows tbody tr.chosen').click()")
+            button = (f"[...document.querySelectorAll('#detail .acts button')]"
+                      f".find(it => it.textContent === 'Show its {name}')")
+            self.page.until(f"!!{button}")
+            self.page.ask(f"{button}.click()")
+            self.page.until(f"{VIEW} === '{shown}'")
+            self.page.until(f"document.querySelectorAll('#rows tbody tr').length === {rows}")
+            self.assertEqual(self.page.ask("document.querySelector('#filter').value"), "SAMPLE")
+            self.page.press("Escape")
+            self.page.until(f"{VIEW} === '1 services'")
+
+    def test_a_user_leads_to_the_mounts(self):
+        self.page.type("4")
+        self.page.until(f"{self.chosen('loginName')} === 'desk'")
+        self.page.press("Enter")
+        self.page.until("!document.querySelector('#detail').hidden")
+        self.page.press("Enter")
+        self.page.until(f"{VIEW} === '3 mounts'")
+        self.page.until(f"{self.chosen('loginName')} === 'desk'")
 
     def test_a_filter_leaves_what_has_the_text(self):
         self.page.type("5")

@@ -23,7 +23,18 @@ const VIEWS = [
   { name: "peers", by: "lost",
     columns: ["at", "name", "up", "lost", "gaps", "position", "silentMs", "incarnation"],
     warn: row => row.up ? row.lost > 0 ? "warn" : "" : "bad" },
+  { name: "hops", by: "worstNs",
+    columns: ["service", "hop", "p50Ns", "p99Ns", "worstNs", "worstItem", "samples", "at"],
+    warn: () => "" },
 ];
+// Where a row leads: the view, and what of it is wanted. The first is where Enter goes.
+const WAYS = {
+  services: row => [["items", { filter: row.name }], ["sources", { filter: row.name }]],
+  sources: row => [["services", { filter: row.services.split(" ")[0] }]],
+  mounts: row => [["items", { at: row.at, of: row.channel }], ["users", { filter: row.loginName || "" }]],
+  users: row => [["mounts", { filter: row.loginName }]],
+  hops: row => [["items", { filter: row.worstItem }]],
+};
 const PLOTS = [
   ["updates in", "/s", (all) => rate(all, "server", "updates_in")],
   ["updates out", "/s", (all) => rate(all, "server", "updates_out")],
@@ -34,7 +45,7 @@ const PLOTS = [
 const PERIOD_MS = 1000, POINTS = 120, ROWS = 50, EVENTS = 200;
 
 const $ = (selector) => document.querySelector(selector);
-const state = { view: VIEWS[2], by: null, filter: "", chosen: 0, rows: [], held: false, open: null };
+const state = { view: VIEWS[2], by: null, filter: "", chosen: 0, rows: [], held: false, open: null, of: null, way: [] };
 let before = null;
 
 function element(tag, text, classes) {
@@ -133,7 +144,12 @@ function open(row) {
     return pair;
   }));
   const acts = panel.querySelector(".acts");
-  acts.replaceChildren();
+  acts.replaceChildren(...ways(row).map(([view, wanted]) => {
+    const button = element("button", `Show its ${view}`);
+    button.type = "button";
+    button.onclick = () => follow(view, wanted);
+    return button;
+  }));
   const act = (words, path) => {
     const button = element("button", words);
     button.type = "button";
@@ -151,23 +167,44 @@ function open(row) {
   drawRows();
 }
 
+const ways = (row) => WAYS[state.view.name]?.(row) || [];
+
+// Goes where a row leads; Escape comes back.
+function follow(name, wanted) {
+  const { view, filter, of, chosen } = state;
+  state.way.push({ view, filter, of, chosen });
+  go(VIEWS.find(view => view.name === name), wanted.filter || "", wanted.of ? wanted : null, 0);
+}
+
+function back() {
+  const last = state.way.pop();
+  if (last) go(last.view, last.filter, last.of, last.chosen);
+}
+
 const note = (words) => { $("#note").textContent = words; };
 
 async function refresh() {
   const wanted = state.view;
-  const query = new URLSearchParams({ by: by(), limit: ROWS, filter: state.filter });
+  const query = new URLSearchParams({ by: by(), limit: ROWS, filter: state.filter, ...state.of });
   const answer = await fetch(`v1/${wanted.name}?${query}`);
   const said = await answer.json();
   if (wanted !== state.view) return;
   state.rows = said.rows || [];
   state.chosen = Math.min(state.chosen, Math.max(0, state.rows.length - 1));
   const missing = (said.unanswered || []).join("; ");
-  note(said.error || `${state.rows.length} rows by ${by()}${missing && ` · ${missing}`}`);
+  const whose = state.of ? ` of mount ${state.of.of} at ${state.of.at}` : "";
+  note(said.error || `${state.rows.length} rows${whose} by ${by()}${missing && ` · ${missing}`}`);
   drawRows();
 }
 
 function show(view) {
-  Object.assign(state, { view, by: null, chosen: 0, open: null });
+  state.way = [];
+  go(view, state.filter, null, 0);
+}
+
+function go(view, filter, of, chosen) {
+  Object.assign(state, { view, filter, of, chosen, by: null, open: null });
+  $("#filter").value = filter;
   $("#detail").hidden = true;
   location.hash = view.name;
   drawTabs();
@@ -207,7 +244,11 @@ function listen() {
 
 document.addEventListener("keydown", (event) => {
   const isTyping = event.target.matches("input");
-  if (event.key === "Escape") { $("#filter").blur(); return open(null); }
+  if (event.key === "Escape") {
+    if (!isTyping && !state.open) back();
+    $("#filter").blur();
+    return open(null);
+  }
   if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
   const move = { j: 1, ArrowDown: 1, k: -1, ArrowUp: -1 }[event.key];
   if (VIEWS[event.key - 1]) show(VIEWS[event.key - 1]);
@@ -215,7 +256,11 @@ document.addEventListener("keydown", (event) => {
     state.chosen = Math.min(Math.max(0, state.chosen + move), Math.max(0, state.rows.length - 1));
     drawRows();
     $("tr.chosen")?.scrollIntoView({ block: "nearest" });
-  } else if (event.key === "Enter" && !event.target.matches("button")) open(state.rows[state.chosen] || null);
+  } else if (event.key === "Enter" && !event.target.matches("button")) {
+    const way = state.open && ways(state.open)[0];
+    if (way) follow(...way);
+    else open(state.rows[state.chosen] || null);
+  }
   else if (event.key === "/") $("#filter").focus();
   else if (event.key === "h") $("#hold").click();
   else if (event.key === "s" && state.rows.length) {
