@@ -20,6 +20,7 @@ mod service_groups;
 mod shell;
 mod slices;
 mod slow_source;
+mod source_drain;
 mod standby;
 mod standby_images;
 mod storm;
