@@ -1,4 +1,4 @@
-//! Metrics in the text format from before OpenMetrics, for whoever asks for that.
+//! Metrics in the text format from before `OpenMetrics`, for whoever asks for that.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -8,14 +8,14 @@ use axum::http::{HeaderMap, HeaderValue, header};
 /// The type of what [`text()`] returns.
 pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Whether a request asks for it: it says `text/plain`, and OpenMetrics not at all.
+/// Whether a request asks for it: it says `text/plain`, and `OpenMetrics` not at all.
 pub(crate) fn is_wanted(headers: &HeaderMap) -> bool {
     let accept = headers.get(header::ACCEPT).map(HeaderValue::to_str);
     let Some(Ok(accept)) = accept else { return false };
     accept.contains("text/plain") && !accept.contains("application/openmetrics-text")
 }
 
-/// Metrics of OpenMetrics in the older format: there, a counter has `_total` in its type
+/// Metrics of `OpenMetrics` in the older format: there, a counter has `_total` in its type
 /// and help, too, and nothing says units or where the text ends.
 pub(crate) fn text(openmetrics: &str) -> String {
     let is_counter = |line| str::strip_suffix(str::strip_prefix(line, "# TYPE ")?, " counter");

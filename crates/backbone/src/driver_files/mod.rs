@@ -122,7 +122,7 @@ fn used_metadata(file: &File, layout: Layout) -> io::Result<Vec<u8>> {
 impl TableReader for DriverFiles {
     /// Not the folder: of a driver inside a process it is another one in each run, and
     /// there is one driver for all threads of a process.
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "driver"
     }
 

@@ -260,6 +260,7 @@ impl AeronSource {
 }
 
 /// A frame goes to whoever reads it; the presence of a peer says what its session is.
+#[allow(clippy::needless_pass_by_value, reason = "Aeron hands it over so")]
 fn pass_on<F: FnMut(&[u8])>(
     (on_frame, sessions): &mut (&mut F, &mut Sessions),
     frame: &[u8],
