@@ -181,7 +181,7 @@ mod tests {
         let rows: Vec<_> = users.iter().map(row).collect();
         let places = (0..rows.len() as u32).collect();
         let (of, view) = (of.to_owned(), Some(UserRow::VIEW));
-        Answer { of, view, rows, places, next: None, done: 0 }
+        Answer { of, view, rows, places, next: None, done: 0, refused: None }
     }
 
     fn mounts(of: &str, backlogs: &[u64], next: Option<u32>) -> Answer {
@@ -192,7 +192,7 @@ mod tests {
         // Each other place is empty.
         let places = (0..rows.len() as u32).map(|place| 2 * place).collect();
         let (of, view) = (of.to_owned(), Some(MountRow::VIEW));
-        Answer { of, view, rows, places, next, done: 0 }
+        Answer { of, view, rows, places, next, done: 0, refused: None }
     }
 
     fn names(page: &Page) -> Vec<String> {

@@ -130,6 +130,7 @@ fn router(asked: Arc<Asked>) -> Router {
         .route("/v1/sources/{source}/drain", post(drain_source))
         .route("/v1/sources/{source}/undrain", post(undrain_source))
         .route("/v1/items/{item}/trace", post(trace))
+        .route("/v1/operate", post(operate))
         .fallback(|| async { (StatusCode::NOT_FOUND, "nothing is here; see /\n") })
         .layer(middleware::from_fn_with_state(Arc::clone(&asked), access::check))
         .with_state(asked)
@@ -293,6 +294,25 @@ async fn trace(
     let Traced { service, for_ms } = wanted;
     tracing::info!(item, service, for_ms, who = who(peer, &headers), "an operator traces an item");
     done(&asked, Act::Trace { item, service, for_ms }).await
+}
+
+/// What a market is to do.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Operate {
+    words: String,
+}
+
+async fn operate(
+    State(asked): State<Arc<Asked>>,
+    ConnectInfo(peer): ConnectInfo<Peer>,
+    headers: HeaderMap,
+    UrlQuery(wanted): UrlQuery<Operate>,
+) -> Response {
+    let words = wanted.words;
+    tracing::info!(words, who = who(peer, &headers), "an operator has something done");
+    let words = words.split_whitespace().map(ToOwned::to_owned).collect();
+    done(&asked, Act::Operate { words }).await
 }
 
 async fn done(asked: &Asked, act: Act) -> Response {

@@ -281,6 +281,9 @@ pub(crate) fn counters(registry: &Registry) -> Json {
 /// Has something done.
 pub(crate) async fn act(registry: &Registry, act: Act, patience: Duration) -> (StatusCode, Json) {
     let collected = ask(registry, &Ask::Act(act), patience).await;
+    if let Some(why) = collected.answers.iter().find_map(|answer| answer.refused.as_ref()) {
+        return (StatusCode::CONFLICT, json!({ "error": why }));
+    }
     let done: usize = collected.answers.iter().map(|answer| answer.done).sum();
     let status = match (done, collected.unanswered.is_empty()) {
         (0, true) => StatusCode::NOT_FOUND,
@@ -395,7 +398,7 @@ mod tests {
     struct File(Result<u64, String>);
 
     impl TableReader for File {
-        fn name(&self) -> &str {
+        fn name(&self) -> &'static str {
             "file"
         }
 

@@ -74,6 +74,11 @@ pub enum Act {
         /// For how long, in milliseconds.
         for_ms: u64,
     },
+    /// Have a market do what its operators want, in words that it understands.
+    Operate {
+        /// The words.
+        words: Vec<String>,
+    },
 }
 
 /// What a thread is asked.
@@ -100,13 +105,20 @@ pub struct Answer {
     pub next: Option<u32>,
     /// Mounts that an act has closed, or is about to.
     pub done: usize,
+    /// Why an act is not done, and what to do about it.
+    pub refused: Option<String>,
 }
 
 impl Answer {
     /// One of an act: how often it was done.
     pub fn of_act(of: &str, done: usize) -> Self {
         let (rows, places) = (Vec::new(), Vec::new());
-        Self { of: of.to_owned(), view: None, rows, places, next: None, done }
+        Self { of: of.to_owned(), view: None, rows, places, next: None, done, refused: None }
+    }
+
+    /// One of an act that is not done: why.
+    pub fn of_refusal(of: &str, refused: String) -> Self {
+        Self { refused: Some(refused), ..Self::of_act(of, 0) }
     }
 }
 

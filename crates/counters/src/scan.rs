@@ -101,6 +101,7 @@ impl Scan {
             places: self.places,
             next: is_more.then_some(self.next),
             done: 0,
+            refused: None,
         }
     }
 }

@@ -119,16 +119,13 @@ impl Session {
         let may = match (self, to) {
             (Closed, OpeningCall)
             | (OpeningCall, Regular)
-            | (Regular, ClosingCall)
-            | (ClosingCall, MarketClose)
+            | (Regular | ResumeCall, ClosingCall)
             | (BreakerCall, Regular | ClosingCall)
-            | (ResumeCall, ClosingCall)
-            | (Halt, MarketClose)
+            | (ClosingCall | Halt, MarketClose)
             | (MarketClose, Closed) => true,
-            (Closed, Regular)
+            (Closed | ResumeCall, Regular)
             | (OpeningCall | Regular | BreakerCall | ResumeCall, MarketClose)
             | (OpeningCall | Regular | ClosingCall | BreakerCall | ResumeCall, Halt)
-            | (ResumeCall, Regular)
             | (Halt, OpeningCall | Regular | ClosingCall | ResumeCall) => is_operator,
             (Regular, BreakerCall) => cause == Cause::PriceOutside,
             _ => false,

@@ -126,7 +126,7 @@ fn done(now: Time, agent: &mut dyn Agent, act: &Act) -> Answer {
             let wanted = TraceWanted { item, service, for_ms: *for_ms };
             usize::from(agent.trace(now, wanted))
         }
-        Act::CloseMount { .. } | Act::Drain { .. } => 0,
+        Act::CloseMount { .. } | Act::Drain { .. } | Act::Operate { .. } => 0,
     };
     Answer::of_act(agent.name(), done)
 }

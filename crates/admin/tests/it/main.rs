@@ -223,6 +223,7 @@ fn an_act_reaches_the_thread_and_pages_of_others_have_none() {
         "/v1/sources/feed%20a/drain",
         "/v1/sources/feed%20a/undrain",
         "/v1/items/A%2FB/trace?service=FEED&for_ms=50",
+        "/v1/operate?words=halt%20%207",
     ] {
         assert_eq!(process.ask("POST", path, "Content-Length: 0\r\n").0, 200, "{path}");
     }
@@ -233,6 +234,7 @@ fn an_act_reaches_the_thread_and_pages_of_others_have_none() {
         Act::Drain { server, per_s } => format!("drain {server} {per_s}"),
         Act::DrainSource { name, drains } => format!("source {name} {drains}"),
         Act::Trace { item, service, for_ms } => format!("trace {item} {service} {for_ms}"),
+        Act::Operate { words } => format!("operate {words:?}"),
     });
     let wanted = [
         "close server.1 3.1",
@@ -241,6 +243,7 @@ fn an_act_reaches_the_thread_and_pages_of_others_have_none() {
         "source feed a true",
         "source feed a false",
         "trace A/B FEED 50",
+        "operate [\"halt\", \"7\"]",
     ];
     assert_eq!(done.collect::<Vec<_>>(), wanted);
 }

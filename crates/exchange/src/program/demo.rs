@@ -292,7 +292,7 @@ impl Market {
             let now = Time::from_nanos(steps * STEP_MS * 1_000_000);
             self.venue.turn(now, Duration::from_millis(2), || now);
             counts.publish(now, || self.venue.counts());
-            answers.give(self.venue.stages());
+            answers.give(&mut self.venue, now);
         }
         self.venue.close();
         self.venue.counts().trades

@@ -7,6 +7,7 @@ mod feed;
 mod instruments;
 mod log;
 mod matching;
+mod operate;
 mod ready;
 mod replay;
 mod replicas;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use tapeline_admin::{Admin, AdminConfig, EventFeed};
-use tapeline_counters::{Ask, Counted, QueryQueue, Registry, Scan, Writer};
+use tapeline_counters::{Act, Answer, Ask, Counted, QueryQueue, Registry, Rows, Scan, Writer};
 use tapeline_edge::Edge;
 use tapeline_ending::Verdict;
 use tapeline_exchange::{Door, ExchangeCounts, ExchangeError, Stages, Venue};
@@ -14,7 +14,7 @@ use tracing::level_filters::LevelFilter;
 
 use super::failure::Failure;
 use super::ready::Ready;
-use super::{Common, log};
+use super::{Common, log, operate};
 
 /// What a market is called at the admin port.
 pub(super) const NAME: &str = "exchange";
@@ -102,7 +102,7 @@ pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
     while !stop.is_asked() {
         venue.turn(clock(), PUBLISH, clock);
         counts.publish(clock(), || venue.counts());
-        answers.give(venue.stages());
+        answers.give(&mut venue, clock());
         if let Some(trouble) = venue.trouble() {
             counts.tell(&venue.counts());
             return Err(trouble.into());
@@ -166,18 +166,36 @@ impl Answers {
         watch.registry.open_queue(name).map(Self).map_err(Failure::Counters)
     }
 
-    /// Answers what waits: there are as many rows as stages.
-    pub(super) fn give(&self, stages: &Stages) {
+    /// Answers what waits: there are as many rows as stages. What operators want done
+    /// is in the next entry.
+    pub(super) fn give(&self, venue: &mut Venue, now: Time) {
         while let Some(query) = self.0.next() {
-            let scan = match &query.ask {
-                Ask::Rows(rows) if rows.at.is_empty() || rows.at == NAME => Scan::new(rows, stages),
+            let answer = match &query.ask {
+                Ask::Rows(rows) if rows.at.is_empty() || rows.at == NAME => {
+                    look(rows, venue.stages())
+                }
+                Ask::Act(Act::Operate { words }) => Some(operated(words, venue, now)),
                 Ask::Rows(_) | Ask::Act(_) => None,
             };
-            let answer = scan.map(|mut scan| {
-                while !scan.step(stages, u32::MAX) {}
-                scan.finish(NAME, stages)
-            });
             query.answer(answer.into_iter().collect());
+        }
+    }
+}
+
+fn look(rows: &Rows, stages: &Stages) -> Option<Answer> {
+    let mut scan = Scan::new(rows, stages)?;
+    while !scan.step(stages, u32::MAX) {}
+    Some(scan.finish(NAME, stages))
+}
+
+fn operated(words: &[String], venue: &mut Venue, now: Time) -> Answer {
+    let done = operate::operation(words)
+        .and_then(|operation| venue.operate(now, operation).map_err(|error| error.to_string()));
+    match done {
+        Ok(()) => Answer::of_act(NAME, 1),
+        Err(why) => {
+            tracing::warn!(words = words.join(" "), why, "what an operator wants is not done");
+            Answer::of_refusal(NAME, why)
         }
     }
 }

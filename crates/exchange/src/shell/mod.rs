@@ -30,9 +30,9 @@ pub use replicas::ReplicaSettings;
 pub use stages::{StageRow, Stages};
 
 use crate::core::{
-    Door, Exchange, ExchangeConfig, ExchangeCounts, Keeping, Outputs, SessionId, Stage,
+    Door, Exchange, ExchangeConfig, ExchangeCounts, Keeping, Operation, Outputs, SessionId, Stage,
 };
-use crate::error::ExchangeError;
+use crate::error::{ExchangeError, OperateError};
 use crate::identity;
 use journal::{Keeper, TakenUp};
 use lines::Sender;
@@ -283,6 +283,14 @@ impl Venue {
     /// The market.
     pub const fn exchange(&self) -> &Exchange {
         &self.exchange
+    }
+
+    /// Operators want something done; see [`Exchange::operate`].
+    ///
+    /// # Errors
+    /// As of [`Exchange::operate`].
+    pub fn operate(&mut self, now: Time, operation: Operation) -> Result<(), OperateError> {
+        self.exchange.operate(now, operation)
     }
 
     /// What the market has counted.

@@ -1,10 +1,15 @@
 //! What operators do with a market, and what everybody hears of it.
 
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
 use tapeline_exchange::{ExchangeConfig, OperateError, Operation, Plan, Scope};
 use tapeline_instrument::{OrderId, Schedule, Session, TradeId, Turn};
 use tapeline_layout::Text;
 use tapeline_matching::BookId;
 
+use crate::processes::{House, Running, wait_for};
 use crate::support::{VOD, Venue, cancel, config, new, successor};
 
 impl Venue {
@@ -156,4 +161,45 @@ fn a_successor_is_where_operators_left_the_market() {
     assert_eq!((after.orders(), after.orders().len()), (venue.orders(), 1));
     let here = |venue: &Venue| (venue.exchange.position().1, venue.exchange.position().2);
     assert_eq!(here(&after), here(&venue));
+}
+
+/// What an admin port answers to what an operator says.
+fn says(market: &Running, words: &str) -> String {
+    let mut stream = TcpStream::connect(&market.ports["admin"]).expect("it listens");
+    let words = words.replace(' ', "%20");
+    let head = "Host: localhost\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+    write!(stream, "POST /v1/operate?words={words} HTTP/1.1\r\n{head}").expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("text");
+    answer
+}
+
+/// Waits for a line of the log with all of this in it.
+fn await_line(market: &Running, parts: &[&str]) {
+    wait_for(&format!("a line with {parts:?}"), || {
+        let log = fs::read_to_string(&market.log).expect("a log");
+        log.lines().any(|line| parts.iter().all(|part| line.contains(part))).then_some(())
+    });
+}
+
+#[test]
+fn a_market_is_halted_through_its_admin_port_and_stays_so_when_it_is_killed() {
+    let mut house = House::new("");
+    let mut market = house.start_watched();
+    let said = says(&market, "halt 7");
+    assert!(said.starts_with("HTTP/1.1 200") && said.contains("\"done\":1"), "{said}");
+    await_line(&market, &["operators begin a session", "instrument=7", "changed=1", "halted"]);
+    await_line(&market, &["an operator has something done", "words=\"halt 7\"", "who="]);
+    for (words, why) in [
+        ("halt 8", "no instrument 8 is traded here"),
+        ("stop", "`stop` is not understood; an exchange understands: halt [INSTRUMENT]"),
+    ] {
+        let said = says(&market, words);
+        assert!(said.starts_with("HTTP/1.1 409") && said.contains(why), "{said}");
+    }
+    market.child.kill().expect("it runs");
+    market.child.wait().expect("a child");
+    let market = house.start_watched();
+    says(&market, "resume 7");
+    await_line(&market, &["operators begin a session", "changed=1", "regular trading"]);
 }

@@ -84,6 +84,11 @@ impl House {
         self.start_with("journal", &[])
     }
 
+    /// Starts it with an admin port.
+    pub(crate) fn start_watched(&mut self) -> Running {
+        self.start_with("journal", &["--admin-port".to_owned(), "0".to_owned()])
+    }
+
     fn start_with(&mut self, journal: &str, args: &[String]) -> Running {
         self.starts += 1;
         let ready = self.path(&format!("ready-{}", self.starts));

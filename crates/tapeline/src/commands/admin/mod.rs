@@ -87,6 +87,13 @@ enum Action {
         /// The server; without it, all of the process
         server: Option<String>,
     },
+    /// Have an exchange do what its operators want: halt, call and resume instruments,
+    /// cancel orders and trades; it says what it understands
+    Operate {
+        /// What, as in `halt 7`
+        #[arg(required = true)]
+        words: Vec<String>,
+    },
     /// Drain a source, or have it asked again
     Source {
         #[command(subcommand)]
@@ -157,6 +164,14 @@ pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
             let server = part(server.as_deref().unwrap_or_default());
             let count = client.act(&format!("/v1/drain?server={server}&per_s=0"))?;
             return found(&mut out, count, "the ports are open");
+        }
+        Action::Operate { words } => {
+            let count = client.act(&format!("/v1/operate?words={}", part(&words.join(" "))))?;
+            if count == 0 {
+                writeln!(out, "nothing here has operators: ask an exchange")?;
+                return Ok(Verdict::Bad);
+            }
+            writeln!(out, "it is done at its turn; the log says what came of it")?;
         }
         Action::Source { act } => {
             let (name, act, what) = match act {

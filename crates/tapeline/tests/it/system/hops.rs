@@ -179,7 +179,7 @@ impl Site {
         wait_until("the update to be sent", || way.sent.load(Ordering::Relaxed) == number);
         let stood = Instant::now();
         while stood.elapsed() < STANDSTILL {
-            thread::park_timeout(STANDSTILL - stood.elapsed());
+            thread::park_timeout(STANDSTILL.saturating_sub(stood.elapsed()));
         }
         self.server.resume();
         wait_until("the update to come", || way.came.load(Ordering::Relaxed) == number);
@@ -229,6 +229,7 @@ struct Told {
 
 /// The means of one update.
 #[derive(Clone, Copy)]
+#[allow(clippy::struct_field_names, reason = "units are in names")]
 struct Sums {
     hops_ns: i64,
     taken_ns: i64,
