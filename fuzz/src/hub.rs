@@ -370,7 +370,7 @@ impl World {
         match (steps.below(3), self.servers.contains(&peer)) {
             (_, false) => self.server_up(peer),
             (0, true) => self.server_down(peer),
-            (_, true) => self.handle(Event::Bus(BusEvent::Gap { peer })),
+            (_, true) => self.handle(Event::Bus(BusEvent::Gap { peer, name: "", lost: 1 })),
         }
     }
 

@@ -381,7 +381,7 @@ impl World {
         match (steps.below(4), self.hubs.contains(&peer)) {
             (kind, false) => self.hub_up(peer, kind > 0),
             (0, true) => self.hub_down(peer),
-            (_, true) => self.handle(Event::Bus(BusEvent::Gap { peer })),
+            (_, true) => self.handle(Event::Bus(BusEvent::Gap { peer, name: "", lost: 1 })),
         }
     }
 
