@@ -189,6 +189,62 @@ fn a_source_is_drained_and_asked_again_by_its_name() {
 }
 
 #[test]
+fn what_a_drained_source_had_goes_on_at_the_other_without_a_word_to_consumers() {
+    const ITEMS: usize = 20;
+    let source = ["source", "--listen", "127.0.0.1:0", "-I", "0", "-S", "FEED", "-U", "200"];
+    let sources = [0; 2].map(|_| Running::start(&[&source[..], &["--admin-port", "0"]].concat()));
+    let [one, two] = sources.each_ref().map(|source| source.address("rssl"));
+    let folder = folder();
+    let config = file(
+        &folder,
+        "site.toml",
+        &format!(
+            "[[hub.source]]\nname = \"one\"\nhosts = [\"{one}\"]\n\
+             [[hub.source]]\nname = \"two\"\nhosts = [\"{two}\"]\n"
+        ),
+    );
+    let own = ["--ni-port", "off", "--rssl-port", "0", "--admin-port", "0"];
+    let node = Running::start(&[&["run", "--config", arg(&config)][..], &own].concat());
+    await_state("both sources", || {
+        rows(&node, "sources").iter().filter(|row| row["up"] == true).count() == 2
+    });
+    let server = node.address("rssl");
+    let server = Server::new(server.ip().to_string(), server.port());
+    let mut consumer =
+        Consumer::new(ConsumerConfig::new([server], Login::new("ann"))).expect("a reactor");
+    let names: Vec<String> = (0..ITEMS).map(|number| format!("TAPE{number}.X")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let spec = ItemSpec::new("FEED", "");
+    consumer.with(|requests| requests.open_batch(&spec, &names)).expect("room");
+    let streams = || sources.each_ref().map(|it| counts(it, "provider")["streams"].as_u64());
+    let poll = |consumer: &mut Consumer| {
+        let mut hear = |_: ConsumerEvent<'_>, _: &mut Requests<'_>| {};
+        consumer.poll(Some(Duration::from_millis(5)), &mut hear);
+    };
+    let mut shares = [None; 2];
+    await_state("all images, each asked for once", || {
+        poll(&mut consumer);
+        shares = streams();
+        let asked: u64 = shares.iter().flatten().sum();
+        (consumer.counters().refreshes, asked) == (ITEMS as u64, ITEMS as u64)
+    });
+    let drained = usize::from(shares[1] > shares[0]);
+    assert_eq!(admin(&node, &["source", "drain", ["one", "two"][drained]]).status, Some(0));
+    await_state("the other source to have all", || {
+        poll(&mut consumer);
+        let shares = streams();
+        (shares[drained], shares[1 - drained]) == (Some(0), Some(ITEMS as u64))
+    });
+    let before = consumer.counters().updates;
+    await_state("updates to go on", || {
+        poll(&mut consumer);
+        consumer.counters().updates > before
+    });
+    let heard = consumer.counters();
+    assert_eq!((heard.items, heard.statuses, heard.requests), (ITEMS, 0, ITEMS as u64));
+}
+
+#[test]
 fn the_items_of_a_mount_are_those_that_it_watches() {
     let (_source, node) = site("");
     let _first = consumer(&node);
