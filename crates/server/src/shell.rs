@@ -266,22 +266,16 @@ impl<B: Bus, S: System> Server<B, S> {
         let most = if interpreter.core().awaits_lists() { 1 } else { MOST_AT_ONCE };
         let mut work = pace.turn(&mut time, most, |most| {
             let (mut copies, before) = (0, interpreter.core().work_done());
-            let mut take =
-                |event: BusEvent<'_>, port: &mut B::Outbound, interpreter: &mut Interpreter| {
-                    let event = hops.without_stamps(event, clock);
-                    tell_of_peer(&event);
-                    let mut out = Shell { outbox: &mut outbox, port, edge, notes, now, copies: 0 };
-                    interpreter.handle(now, Event::Bus(event), &mut out);
-                    copies += out.copies;
-                };
-            // It is asked once a turn, so that an update costs nothing for it.
-            let came = match trace.as_deref_mut() {
-                None => bus.poll(now, most, |event, port| take(event, port, interpreter)),
-                Some(trace) => bus.poll(now, most, |event, port| {
+            let came = bus.poll(now, most, |event, port| {
+                if let Some(trace) = &mut trace {
                     trace.note(now, &event, interpreter.core(), || clock.host_now());
-                    take(event, port, interpreter);
-                }),
-            };
+                }
+                let event = hops.without_stamps(event, clock);
+                tell_of_peer(&event);
+                let mut out = Shell { outbox: &mut outbox, port, edge, notes, now, copies: 0 };
+                interpreter.handle(now, Event::Bus(event), &mut out);
+                copies += out.copies;
+            });
             (came, copies + (interpreter.core().work_done() - before) as usize)
         });
         let port = bus.outbound();

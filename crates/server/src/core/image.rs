@@ -88,7 +88,8 @@ impl Core {
         }
         let item = self.items.known(slot);
         let name = item.and_then(|item| self.services.name(item.service_id()));
-        let own = name.and_then(|name| own.get(&*name.to_string()));
+        let name = name.and_then(|name| std::str::from_utf8(name.as_bytes()).ok());
+        let own = name.and_then(|name| own.get(name));
         own.copied().unwrap_or(self.config.cache)
     }
 
