@@ -310,7 +310,7 @@ async fn operate(
     UrlQuery(wanted): UrlQuery<Operate>,
 ) -> Response {
     let words = wanted.words;
-    tracing::info!(words, who = who(peer, &headers), "an operator has something done");
+    tracing::info!(words, who = who(peer, &headers), "an operator wants something done");
     let words = words.split_whitespace().map(ToOwned::to_owned).collect();
     done(&asked, Act::Operate { words }).await
 }

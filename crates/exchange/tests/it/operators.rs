@@ -189,7 +189,7 @@ fn a_market_is_halted_through_its_admin_port_and_stays_so_when_it_is_killed() {
     let said = says(&market, "halt 7");
     assert!(said.starts_with("HTTP/1.1 200") && said.contains("\"done\":1"), "{said}");
     await_line(&market, &["operators begin a session", "instrument=7", "changed=1", "halted"]);
-    await_line(&market, &["an operator has something done", "words=\"halt 7\"", "who="]);
+    await_line(&market, &["an operator wants something done", "words=\"halt 7\"", "who="]);
     for (words, why) in [
         ("halt 8", "no instrument 8 is traded here"),
         ("stop", "`stop` is not understood; an exchange understands: halt [INSTRUMENT]"),
