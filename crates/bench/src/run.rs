@@ -159,9 +159,11 @@ impl Run {
         (self.received_measured as f64) < (expected * KEPT_SCHEDULE).min(expected - IN_THE_AIR)
     }
 
-    /// Updates that never came.
+    /// Updates that never came. Where some still came when they were waited for
+    /// no longer, the rest is late and not lost.
     pub(crate) fn lost(&self) -> u64 {
-        self.expected.saturating_sub(self.received)
+        let missing = self.expected.saturating_sub(self.received);
+        if self.is_still_coming { 0 } else { missing }
     }
 
     /// Updates that came and were none of this run: twice, or of one before.
@@ -291,6 +293,9 @@ mod tests {
         assert_eq!(good().flaw(), None);
         let lost = Run { received: 1999, ..good() };
         assert_eq!(lost.flaw(), Some(Flaw::Lost(1)));
+        let after = Duration::from_secs(10);
+        let coming = Run { received: 1999, is_still_coming: true, drained_after: after, ..good() };
+        assert_eq!(coming.flaw(), Some(Flaw::Behind { ms: 10_000 }));
         let late = Run { sent: 980, expected: 980, received: 980, ..good() };
         assert_eq!(late.flaw(), Some(Flaw::SourceLate { percent: 98.0 }));
         let behind = Run { drained_after: Duration::from_millis(101), ..good() };

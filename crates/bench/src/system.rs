@@ -26,10 +26,11 @@ const UPDATES_PER_TURN: usize = 512;
 const TURNS_PER_SOURCE_POLL: u32 = 64;
 
 /// How long the last updates may take to come before they are lost.
-const DRAIN: Duration = Duration::from_secs(3);
+const DRAIN: Duration = Duration::from_secs(10);
 
-/// When nothing came for so long, nothing will.
-const SILENCE: Duration = Duration::from_secs(1);
+/// When nothing came for so long, nothing will: longer than a host stands still
+/// that has other work to do, or what is late would be told as lost.
+const SILENCE: Duration = Duration::from_secs(5);
 
 /// A system at which nothing moves for so long has all it wants.
 const QUIET: Duration = Duration::from_millis(50);

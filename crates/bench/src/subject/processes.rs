@@ -21,6 +21,9 @@ static SYSTEMS: AtomicU32 = AtomicU32::new(0);
 /// that run at the same time do not hear each other.
 const LOOPBACK_PORTS: std::ops::Range<u32> = 20_000..30_000;
 
+/// After how long hub and servers take each other for gone, in ms.
+const PATIENCE_MS: u32 = 10_000;
+
 /// A hub and its servers. They end when this is dropped.
 pub(crate) struct Processes {
     // In this order: servers say goodbye before their driver goes.
@@ -149,6 +152,9 @@ fn channel(topology: Topology) -> String {
 }
 
 /// The configuration file of hub and servers.
+///
+/// Who stands still is not taken for gone: it shall be seen as latency, and not
+/// end the measurement by a failover.
 fn configuration(setup: &Setup) -> String {
     let tuning = setup.tuning;
     let idle = match setup.idle() {
@@ -158,6 +164,7 @@ fn configuration(setup: &Setup) -> String {
     };
     let mut text = format!(
         "[profile]\nname = \"{}\"\nidle = \"{idle}\"\n\n\
+         [backbone]\nsilence-ms = {PATIENCE_MS}\n\n\
          [hub]\ncache = {cache}\nmax-items = {MAX_ITEMS}\n\n\
          [server]\nlisten = \"127.0.0.1\"\ncache = {cache}\nmax-mounts = {MAX_MOUNTS}\n\
          max-items = {MAX_ITEMS}\nitem-limit = {MAX_ITEMS}\n\

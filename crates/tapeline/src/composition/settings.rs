@@ -41,8 +41,14 @@ pub(crate) fn engine_settings(settings: &Settings) -> Result<EngineSettings, Fai
             return Err(Failure::Setting(text.to_owned()));
         }
     };
+    // The engine gives a stream up a little before presence does its sender:
+    // patience with a peer is patience with its streams.
+    let silence = Duration::from_millis(backbone.silence_ms);
+    let defaults = EngineSettings::default();
     let engine = EngineSettings {
         driver,
+        image_liveness: defaults.image_liveness.max(silence * 4 / 5),
+        connection_timeout: defaults.connection_timeout.max(silence),
         mtu_bytes: backbone.mtu_bytes,
         data_term_bytes: backbone.data_term_bytes,
         request_term_bytes: backbone.request_term_bytes,
@@ -52,7 +58,7 @@ pub(crate) fn engine_settings(settings: &Settings) -> Result<EngineSettings, Fai
         ttl: backbone.ttl,
         nak_backoff: Duration::from_micros(backbone.nak_backoff_us),
         retransmit_linger: Duration::from_micros(backbone.retransmit_linger_us),
-        ..EngineSettings::default()
+        ..defaults
     };
     engine.check()?;
     Ok(engine)
@@ -397,6 +403,20 @@ mod tests {
         assert_eq!(server.listen, expected.listen);
         assert_eq!(server.listen_websocket, expected.listen_websocket);
         assert_eq!(server.json, expected.json);
+    }
+
+    #[test]
+    fn patience_with_a_peer_is_patience_with_its_streams() {
+        let streams = |silence_ms| {
+            let mut settings = Settings::default();
+            settings.backbone.silence_ms = silence_ms;
+            let engine = engine_settings(&settings).expect("good");
+            (engine.image_liveness.as_millis(), engine.connection_timeout.as_millis())
+        };
+        assert_eq!(streams(500), (400, 500));
+        assert_eq!(streams(10_000), (8_000, 10_000));
+        // The engine's own heartbeats are 100 ms apart.
+        assert_eq!(streams(50), (400, 500));
     }
 
     #[test]

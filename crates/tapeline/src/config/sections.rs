@@ -210,8 +210,9 @@ section! {
         "key-file" => key_file: Option<PathBuf> = None;
         /// How often a process says that it is there.
         "presence-ms" => presence_ms: u64 = 100, in 10..=10_000;
-        /// A peer that was silent for so long is taken for gone; at least twice
-        /// `presence-ms`, better several times.
+        /// A peer that was silent for so long is taken for gone, and its stream
+        /// with it; at least twice `presence-ms`, better several times. So much
+        /// may a host stand still without anybody having to recover.
         "silence-ms" => silence_ms: u64 = 500, in 50..=60_000;
         /// What is kept while the network does not take more. What does not fit
         /// is dropped, noticed by the receivers and recovered from images.
