@@ -11,7 +11,9 @@
 //!   hangs shows its last counts.
 //! * **Rows.** A [`View`] is a table of what a core holds (mounts, items), which
 //!   [`rows!`] defines with its columns. A [`Query`] for it comes through a bounded
-//!   queue and is answered by a [`Scan`], a slice at a time. What is in files, like
+//!   queue and is answered by a [`Scan`], a slice at a time. How fast a column
+//!   goes up is worked out from look to look ([`Rates`]), and costs nothing while
+//!   nobody looks. What is in files, like
 //!   the counters of a media driver, is read by whoever looks, through a
 //!   [`TableReader`].
 //!
@@ -42,6 +44,7 @@
 mod block;
 mod describe;
 mod query;
+mod rates;
 mod reference;
 mod scan;
 mod view;
@@ -49,6 +52,7 @@ mod view;
 pub use block::{Block, Full, Registry, Writer};
 pub use describe::{Count, Counted, Kind, Table, Unit};
 pub use query::{Act, Answer, Ask, Query, QueryError, QueryQueue, QuerySender, Rows};
+pub use rates::Rates;
 pub use reference::reference;
 pub use scan::Scan;
 pub use view::{Column, Row, Rowed, TableReader, Value, View, Viewed};

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::query::MAX_ROWS;
-use crate::{Answer, Row, Rows, Value, View, Viewed};
+use crate::{Answer, Rates, Row, Rows, Value, View, Viewed};
 
 /// Looks for rows that were asked for. It looks at so many places as it is told,
 /// and goes on where it was.
@@ -16,6 +16,10 @@ pub struct Scan {
     view: &'static View,
     rows: Rows,
     column: Option<usize>,
+    /// The column that is a rate, and the one of which it is.
+    rate: Option<(usize, usize)>,
+    /// What was noted of the places before, and the time of this look in milliseconds.
+    rates: Option<(Rates, u64)>,
     next: u32,
     /// With an order: the best places so far, the least of them on top.
     best: BinaryHeap<Reverse<(u64, Reverse<u32>)>>,
@@ -32,7 +36,19 @@ impl Scan {
         let column = rows.by.as_deref().and_then(|by| view.column(by));
         let next = rows.from;
         let (best, found, places) = (BinaryHeap::new(), Vec::new(), Vec::new());
-        Some(Self { view, rows, column, next, best, found, places })
+        Some(Self { view, rows, column, rate: view.rate(), rates: None, next, best, found, places })
+    }
+
+    /// It works out rates, from what was noted of this view before.
+    #[must_use]
+    pub fn with_rates(mut self, known: impl FnOnce(&'static View) -> Rates, now_ms: u64) -> Self {
+        self.rates = self.rate.map(|_| (known(self.view), now_ms));
+        self
+    }
+
+    /// What was noted, for the next look.
+    pub fn take_rates(&mut self) -> Option<Rates> {
+        self.rates.take().map(|(rates, _)| rates)
     }
 
     /// Looks at some more places. Whether it is done.
@@ -50,7 +66,8 @@ impl Scan {
             match self.column {
                 Some(column) => self.rank(at, place, column),
                 None => {
-                    if let Some(row) = at.row(self.view, place).filter(|row| self.is_wanted(row)) {
+                    let row = self.row(at, place);
+                    if let Some(row) = row.filter(|row| self.is_wanted(row)) {
                         self.found.push(row);
                         self.places.push(place);
                     }
@@ -60,8 +77,33 @@ impl Scan {
         self.next >= at.places(self.view)
     }
 
+    /// The row at a place, with its rate.
+    fn row(&mut self, at: &(impl Viewed + ?Sized), place: u32) -> Option<Row> {
+        let mut row = at.row(self.view, place)?;
+        if let Some((rate, of)) = self.rate {
+            let count = row.get(of).map_or(0, Value::rank);
+            let per_s = self.look(at, place, count);
+            if let Some(cell) = row.get_mut(rate) {
+                *cell = per_s.into();
+            }
+        }
+        Some(row)
+    }
+
+    fn look(&mut self, at: &(impl Viewed + ?Sized), place: u32, count: u64) -> Option<u64> {
+        let (rates, now_ms) = self.rates.as_mut()?;
+        rates.look(place, at.identity(self.view, place), count, *now_ms)
+    }
+
     fn rank(&mut self, at: &(impl Viewed + ?Sized), place: u32, column: usize) {
-        let Some(rank) = at.rank(self.view, place, column) else { return };
+        let rank = match self.rate {
+            Some((rate, of)) if rate == column => {
+                let count = at.rank(self.view, place, of);
+                count.map(|count| self.look(at, place, count).unwrap_or(0))
+            }
+            _ => at.rank(self.view, place, column),
+        };
+        let Some(rank) = rank else { return };
         let candidate = Reverse((rank, Reverse(place)));
         let is_full = self.best.len() == self.rows.limit;
         if is_full && self.best.peek().is_some_and(|least| candidate >= *least) {
@@ -85,10 +127,10 @@ impl Scan {
     }
 
     /// The answer of `of`.
-    pub fn finish(mut self, of: &str, at: &(impl Viewed + ?Sized)) -> Answer {
+    pub fn finish(&mut self, of: &str, at: &(impl Viewed + ?Sized)) -> Answer {
         let best = std::mem::take(&mut self.best).into_sorted_vec();
         for Reverse((_, Reverse(place))) in best {
-            if let Some(row) = at.row(self.view, place) {
+            if let Some(row) = self.row(at, place) {
                 self.found.push(row);
                 self.places.push(place);
             }
@@ -97,8 +139,8 @@ impl Scan {
         Answer {
             of: of.to_owned(),
             view: Some(self.view),
-            rows: self.found,
-            places: self.places,
+            rows: std::mem::take(&mut self.found),
+            places: std::mem::take(&mut self.places),
             next: is_more.then_some(self.next),
             done: 0,
             refused: None,
@@ -215,6 +257,52 @@ mod tests {
         assert_eq!(of("3.1", None), [0, 10, 15, 25]);
         assert_eq!(of("3.1", by), [25, 15, 10, 0]);
         assert!(of("4.1", None).is_empty());
+    }
+
+    crate::rows! {
+        /// With a rate.
+        struct Counted = "counted" {
+            /// Its count.
+            "updates" => updates: u64;
+            /// How fast it goes up.
+            "updatesPerS" => updates_per_s: Option<u64>;
+        }
+    }
+
+    struct Counts(Vec<u64>);
+
+    impl Viewed for Counts {
+        fn views(&self) -> &'static [&'static View] {
+            &[Counted::VIEW]
+        }
+
+        fn places(&self, _: &View) -> u32 {
+            self.0.len() as u32
+        }
+
+        fn row(&self, _: &View, place: u32) -> Option<Row> {
+            let updates = *self.0.get(place as usize)?;
+            Some(Counted { updates, updates_per_s: None }.into_row())
+        }
+    }
+
+    #[test]
+    fn the_busiest_of_the_last_second_come_first() {
+        let mut rates = Rates::new(Counted::VIEW);
+        let mut look = |counts: &[u64], now_ms| {
+            let at = Counts(counts.to_vec());
+            let by = Some("updatesPerS".to_owned());
+            let rows = Rows { view: "counted".to_owned(), by, limit: 2, ..Rows::default() };
+            let known = |_| std::mem::replace(&mut rates, Rates::new(Counted::VIEW));
+            let mut scan = Scan::new(&rows, &at).expect("it is there").with_rates(known, now_ms);
+            while !scan.step(&at, 1) {}
+            let answer = scan.finish("x", &at);
+            rates = scan.take_rates().expect("it has a rate");
+            answer.rows
+        };
+        let row = |count: u64, rate: Option<u64>| vec![Value::from(count), Value::from(rate)];
+        assert_eq!(look(&[900, 5, 70], 1_000), [row(900, None), row(5, None)]);
+        assert_eq!(look(&[900, 25, 80], 2_000), [row(25, Some(20)), row(80, Some(10))]);
     }
 
     #[test]

@@ -100,6 +100,15 @@ pub struct View {
 }
 
 impl View {
+    /// The column that is a rate, and the one of which it is: `messagesPerS` is how much
+    /// `messages` went up in a second. A core leaves its cell empty.
+    pub fn rate(&self) -> Option<(usize, usize)> {
+        self.columns.iter().enumerate().find_map(|(rate, column)| {
+            let of = self.column(column.name.strip_suffix("PerS")?)?;
+            Some((rate, of))
+        })
+    }
+
     /// The place of a column by name.
     pub fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.name == name)
@@ -134,6 +143,13 @@ pub trait Viewed {
     fn is_of(&self, view: &View, place: u32, mount: &str) -> bool {
         let _ = (view, place, mount);
         false
+    }
+
+    /// A number that tells what is at a place from what was there before, where rows have
+    /// a [rate](View::rate).
+    fn identity(&self, view: &View, place: u32) -> u64 {
+        let _ = (view, place);
+        0
     }
 
     /// What the row at a place has in a column, as a number to put rows into order

@@ -95,6 +95,6 @@ pub use config::{
 pub use counters::Counters;
 pub use item_names::ItemNames;
 pub use outputs::{Event, Outputs};
-pub use rows::{HubServiceRow, ServerRow, SourceRow};
+pub use rows::{HubItemRow, HubServiceRow, ServerRow, SourceRow};
 pub use secret::RouteSecret;
 pub use shell::{Hub, HubError};

@@ -42,6 +42,11 @@ tapeline_counters::rows! {
         "claims" => claims: usize;
         /// Whether it does not read.
         "slow" => is_slow: bool;
+        /// How many microseconds the hub took the last time to answer, there and back, as
+        /// a source says that measures it,
+        "roundTripUs" => round_trip_us: Option<u64>;
+        /// and how often TCP had to send something again, as it says.
+        "retransmits" => retransmits: Option<u64>;
         /// How often it was lost since the hub started.
         "losses" => losses: u64;
         /// Why it was lost last.
@@ -70,6 +75,39 @@ tapeline_counters::rows! {
         "waiting" => waiting: usize;
         /// Sources that offer it.
         "sources" => sources: usize;
+        /// Each of them with the items that it has: its name, or its address where it
+        /// connects, its preference as in `sources`, and its part for a mirrored
+        /// service: `EAST 0 1: 70, WEST 1 1 standby: 0`.
+        "from" => from: String;
+    }
+}
+
+tapeline_counters::rows! {
+    /// Items as a hub has them: where each comes from.
+    pub struct HubItemRow = "hub-items" {
+        /// The name.
+        "name" => name: String;
+        /// The service.
+        "service" => service: String;
+        /// The domain.
+        "domain" => domain: String;
+        /// The state of its stream and its data.
+        "state" => state: String;
+        /// The source that it comes from, or is asked for at, as in `sources`; none while
+        /// it waits for one.
+        "source" => source: Option<String>;
+        /// The stream there.
+        "stream" => stream: Option<i64>;
+        /// Requests of servers for it.
+        "requests" => requests: usize;
+        /// Messages of it so far that went to all servers.
+        "messages" => messages: u32;
+        /// How much these went up in a second, between the last two looks.
+        "messagesPerS" => messages_per_s: Option<u64>;
+        /// Bytes of the image that is kept.
+        "imageBytes" => image_bytes: usize, in bytes;
+        /// Whether it is a private stream.
+        "private" => is_private: bool;
     }
 }
 

@@ -4,14 +4,18 @@ use std::net::SocketAddr;
 
 use tapeline_backbone::{Bus, PeerRow};
 use tapeline_channel::{SessionId, System};
-use tapeline_counters::{Row, Rowed, View, Viewed};
+use tapeline_counters::{Row, Rowed, Value, View, Viewed};
 use tapeline_time::Time;
 
-use crate::rows::{HubServiceRow, ServerRow, SourceRow};
+use crate::rows::{HubItemRow, HubServiceRow, ServerRow, SourceRow};
 use crate::shell::Hub;
 
 /// All of them.
-const VIEWS: &[&View] = &[SourceRow::VIEW, HubServiceRow::VIEW, ServerRow::VIEW, PeerRow::VIEW];
+const VIEWS: &[&View] =
+    &[SourceRow::VIEW, HubServiceRow::VIEW, HubItemRow::VIEW, ServerRow::VIEW, PeerRow::VIEW];
+
+/// The column of items by which a million of them are put in order at each look.
+const MESSAGES: &str = "messages";
 
 /// What an operator wants to know of a connection beside what it is now.
 #[derive(Debug, Default)]
@@ -75,6 +79,31 @@ impl<B: Bus, S: System> Hub<B, S> {
         Some(row)
     }
 
+    /// What the source of an index is called.
+    fn source_name(&self, index: u32) -> Option<String> {
+        let (route, session) = self.core.source_ends(index)?;
+        if let Some(route) = route.and_then(|route| self.routes.get(route)) {
+            return Some(route.name.clone());
+        }
+        let guest = self.guests.iter().find(|guest| Some(guest.session) == session)?;
+        Some(guest.peer.to_string())
+    }
+
+    fn service_row(&self, id: u16) -> Option<HubServiceRow> {
+        let mut row = self.core.service_row(id)?;
+        let sources = self.core.sources_of(id);
+        let named = sources
+            .filter_map(|(index, what)| Some(format!("{} {what}", self.source_name(index)?)));
+        row.from = named.collect::<Vec<_>>().join(", ");
+        Some(row)
+    }
+
+    fn item_row(&self, id: u32) -> Option<HubItemRow> {
+        let (mut row, source) = self.core.item_row(id)?;
+        row.source = source.and_then(|index| self.source_name(index));
+        Some(row)
+    }
+
     fn server_row(&self, place: u32) -> Option<ServerRow> {
         let (incarnation, name) = self.servers.get(place as usize)?;
         Some(ServerRow {
@@ -94,6 +123,7 @@ impl<B: Bus, S: System> Viewed for Hub<B, S> {
         match view.name {
             name if name == SourceRow::VIEW.name => self.core.source_places(),
             name if name == HubServiceRow::VIEW.name => self.core.service_places(),
+            name if name == HubItemRow::VIEW.name => self.core.item_places(),
             name if name == ServerRow::VIEW.name => self.servers.len() as u32,
             name if name == PeerRow::VIEW.name => self.bus().peers().len() as u32,
             _ => 0,
@@ -104,13 +134,26 @@ impl<B: Bus, S: System> Viewed for Hub<B, S> {
         match view.name {
             name if name == SourceRow::VIEW.name => self.source_row(place).map(Rowed::into_row),
             name if name == HubServiceRow::VIEW.name => {
-                self.core.service_row(u16::try_from(place).ok()?).map(Rowed::into_row)
+                self.service_row(u16::try_from(place).ok()?).map(Rowed::into_row)
             }
+            name if name == HubItemRow::VIEW.name => self.item_row(place).map(Rowed::into_row),
             name if name == ServerRow::VIEW.name => self.server_row(place).map(Rowed::into_row),
             name if name == PeerRow::VIEW.name => {
                 self.bus().peers().into_iter().nth(place as usize).map(Rowed::into_row)
             }
             _ => None,
+        }
+    }
+
+    fn identity(&self, view: &View, place: u32) -> u64 {
+        if view.name == HubItemRow::VIEW.name { self.core.item_identity(place) } else { 0 }
+    }
+
+    fn rank(&self, view: &View, place: u32, column: usize) -> Option<u64> {
+        let name = view.columns.get(column)?.name;
+        match view.name == HubItemRow::VIEW.name && name == MESSAGES {
+            true => self.core.messages_of(place).map(u64::from),
+            false => self.row(view, place)?.get(column).map(Value::rank),
         }
     }
 }

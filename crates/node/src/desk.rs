@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tapeline_counters::{Act, Answer, Ask, Query, QueryQueue, Scan};
+use tapeline_counters::{Act, Answer, Ask, Query, QueryQueue, Rates, Scan};
 use tapeline_server::TraceWanted;
 use tapeline_time::Time;
 
@@ -24,6 +24,8 @@ pub(super) struct Desk {
     looked: Time,
     /// The question that is being answered.
     inquiry: Option<Inquiry>,
+    /// What looks noted of views with a rate, by the place of the agent on the thread.
+    rates: Vec<(usize, Rates)>,
 }
 
 #[derive(Debug)]
@@ -38,7 +40,7 @@ struct Inquiry {
 impl Desk {
     /// One for the questions of a queue.
     pub(super) const fn new(queue: QueryQueue) -> Self {
-        Self { queue, looked: Time::ZERO, inquiry: None }
+        Self { queue, looked: Time::ZERO, inquiry: None, rates: Vec::new() }
     }
 
     /// Whether a slice is to be done at `now`, behind a turn that did `work`. A
@@ -52,6 +54,8 @@ impl Desk {
     pub(super) fn has_question(&mut self, now: Time) -> bool {
         self.looked = now;
         if self.inquiry.is_none() {
+            self.rates
+                .retain_mut(|(_, rates)| !rates.is_forgotten(millis(now)) || !rates.release());
             self.inquiry = self.queue.next().map(Inquiry::new);
         }
         self.inquiry.is_some()
@@ -66,7 +70,7 @@ impl Desk {
     ) {
         let Some(inquiry) = &mut self.inquiry else { return };
         let began = clock();
-        let is_done = inquiry.work(now, agents, || clock().since(began) >= SLICE);
+        let is_done = inquiry.work(now, agents, &mut self.rates, || clock().since(began) >= SLICE);
         if is_done && let Some(Inquiry { query, answers, .. }) = self.inquiry.take() {
             query.answer(answers);
         }
@@ -83,6 +87,7 @@ impl Inquiry {
         &mut self,
         now: Time,
         agents: &mut [&mut dyn Agent],
+        known_rates: &mut Vec<(usize, Rates)>,
         mut is_time_over: impl FnMut() -> bool,
     ) -> bool {
         if let Ask::Act(act) = &self.query.ask {
@@ -93,7 +98,15 @@ impl Inquiry {
         while let Some(agent) = agents.get(self.agent) {
             let is_asked = rows.at.is_empty() || rows.at == agent.name();
             if self.scan.is_none() && is_asked {
-                self.scan = Scan::new(rows, &**agent);
+                let of = self.agent;
+                let known = |view| {
+                    let is_its =
+                        |(agent, rates): &(usize, Rates)| *agent == of && rates.view() == view;
+                    let place = known_rates.iter().position(is_its);
+                    place.map_or_else(|| Rates::new(view), |at| known_rates.swap_remove(at).1)
+                };
+                self.scan =
+                    Scan::new(rows, &**agent).map(|scan| scan.with_rates(known, millis(now)));
             }
             if let Some(scan) = &mut self.scan {
                 while !scan.step(&**agent, PLACES_PER_LOOK) {
@@ -102,12 +115,18 @@ impl Inquiry {
                     }
                 }
             }
-            let scan = self.scan.take();
-            self.answers.extend(scan.map(|scan| scan.finish(agent.name(), &**agent)));
+            if let Some(mut scan) = self.scan.take() {
+                self.answers.push(scan.finish(agent.name(), &**agent));
+                known_rates.extend(scan.take_rates().map(|rates| (self.agent, rates)));
+            }
             self.agent += 1;
         }
         true
     }
+}
+
+const fn millis(now: Time) -> u64 {
+    now.as_nanos() / 1_000_000
 }
 
 /// What an agent did of an act.

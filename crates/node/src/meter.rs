@@ -8,7 +8,7 @@ use tapeline_backbone::{
 };
 use tapeline_channel::{ChannelCounters, System};
 use tapeline_counters::{Counted, Full, Registry, Rowed, Table, View, Writer};
-use tapeline_hub::{Counters as HubCounters, Hub, HubServiceRow, ServerRow, SourceRow};
+use tapeline_hub::{Counters as HubCounters, Hub, HubItemRow, HubServiceRow, ServerRow, SourceRow};
 use tapeline_server::{
     HopRow, ItemRow, MountRow, ProductRow, Server, ServiceRow, Statistics, TraceRow, UserRow,
 };
@@ -38,6 +38,9 @@ tapeline_counters::counts! {
         turns_long: u64 = total;
         /// The longest turn since the start.
         turn_ns_most: u64 = most(ns);
+        /// What one in a hundred turns of the last whole second took longer than, by an
+        /// eighth at most too much; 0 if there were none.
+        turn_ns_p99: u64 = now(ns);
         /// The part of the last whole second in which there was something to do, in
         /// thousandths.
         busy_permille: u64 = now;
@@ -68,6 +71,50 @@ pub(super) struct Load {
     /// The same of the present second.
     second: (Time, u64),
     busiest_permille: u64,
+    /// How long the turns of the present second took.
+    turns: Turns,
+}
+
+/// Turns by how long they took: eight bins for each power of two of nanoseconds.
+#[derive(Debug)]
+struct Turns {
+    bins: [u32; BINS],
+    count: u32,
+}
+
+/// Bins for turns of up to eight seconds; a longer one is in the last.
+const BINS: usize = 8 * 31;
+
+impl Default for Turns {
+    fn default() -> Self {
+        Self { bins: [0; BINS], count: 0 }
+    }
+}
+
+impl Turns {
+    fn note(&mut self, spent_ns: u64) {
+        let magnitude = (spent_ns | 8).ilog2() - 3;
+        let bin = 8 * magnitude as usize + (spent_ns >> magnitude) as usize;
+        self.bins[bin.min(BINS - 1)] += 1;
+        self.count += 1;
+    }
+
+    /// What one in a hundred took longer than, as where its bin ends; then it begins
+    /// anew.
+    fn take_p99_ns(&mut self) -> u64 {
+        let beyond = self.count / 100;
+        let mut left = self.count - beyond;
+        let bin = self.bins.iter().position(|count| {
+            left = left.saturating_sub(*count);
+            left == 0
+        });
+        let p99_ns = bin.filter(|_| self.count > 0).map_or(0, |bin| {
+            let magnitude = (bin / 8).saturating_sub(1);
+            ((bin - 8 * magnitude + 1) as u64) << magnitude
+        });
+        *self = Self::default();
+        p99_ns
+    }
 }
 
 impl Load {
@@ -79,6 +126,7 @@ impl Load {
         counters.busy_ns += spent_ns;
         counters.turn_ns_most = counters.turn_ns_most.max(spent_ns);
         counters.turns_long += u64::from(spent > LONG_TURN);
+        self.turns.note(spent_ns);
     }
 
     /// Time at work since the start.
@@ -114,6 +162,7 @@ impl Load {
         if now.since(self.second.0) >= SECOND {
             self.counters.busy_permille = permille(self.second);
             self.counters.busiest_permille = std::mem::take(&mut self.busiest_permille);
+            self.counters.turn_ns_p99 = self.turns.take_p99_ns();
             self.second = (now, busy_ns);
         }
         self.counters.published_ns = tapeline_time::host_now().as_nanos();
@@ -241,7 +290,7 @@ pub const TABLES: [&Table; 5] = [
 ];
 
 /// All views that can be asked for.
-pub const VIEWS: [&View; 13] = [
+pub const VIEWS: [&View; 14] = [
     ServiceRow::VIEW,
     SourceRow::VIEW,
     MountRow::VIEW,
@@ -251,6 +300,7 @@ pub const VIEWS: [&View; 13] = [
     HopRow::VIEW,
     TraceRow::VIEW,
     HubServiceRow::VIEW,
+    HubItemRow::VIEW,
     ServerRow::VIEW,
     PeerRow::VIEW,
     DriverRow::VIEW,
@@ -280,7 +330,29 @@ mod tests {
         assert_eq!((counters.busy_permille, counters.busiest_permille), (17, 800));
         assert_eq!((counters.turns, counters.turns_long), (10, 1));
         assert_eq!(counters.turn_ns_most, 8_000_000);
+        assert!((8_000_000..9_000_000).contains(&counters.turn_ns_p99), "{counters:?}");
         load.counters(at(2_000), true);
         assert_eq!(load.counters(at(2_000), true).busiest_permille, 0, "it is of each second anew");
+    }
+
+    #[test]
+    fn one_turn_in_a_hundred_took_longer_than_is_told() {
+        let p99_ns = |turns: &[u64]| {
+            let mut all = Turns::default();
+            turns.iter().for_each(|ns| all.note(*ns));
+            (all.take_p99_ns(), all.take_p99_ns())
+        };
+        assert_eq!(p99_ns(&[]), (0, 0));
+        assert_eq!(p99_ns(&[5]), (6, 0), "up to 16 ns each number has a bin");
+        assert_eq!([p99_ns(&[15]).0, p99_ns(&[16]).0, p99_ns(&[17]).0], [16, 18, 18]);
+        // 98 short ones and two long ones: one of the two is more than one in a hundred.
+        let mut turns = [1_000; 100];
+        (turns[7], turns[9]) = (100_000, 200_000);
+        let told = p99_ns(&turns).0;
+        assert!((100_000..112_500).contains(&told), "{told}");
+        turns[9] = 1_000;
+        let told = p99_ns(&turns).0;
+        assert!((1_000..1_125).contains(&told), "{told}");
+        assert!(p99_ns(&[u64::MAX]).0 > 8_000_000_000);
     }
 }

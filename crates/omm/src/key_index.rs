@@ -58,6 +58,11 @@ impl KeyHash {
         Self(SeededHash.hash_one(key))
     }
 
+    /// As a number: another one in each run of the program.
+    pub const fn to_number(self) -> u64 {
+        self.0
+    }
+
     /// The table that has the key, and the number's entry there. The last table
     /// gets twice as many keys as the first, and those between in proportion:
     /// tables of one size would all grow within a few turns.

@@ -48,6 +48,11 @@ impl StateBuf {
         Self { stream, data, code, text: text.into() }
     }
 
+    /// Stream and data state in the words of tables: `open/suspect`.
+    pub fn brief(&self) -> String {
+        brief(&self.as_state())
+    }
+
     /// The state as encoders take it.
     pub fn as_state(&self) -> State<'_> {
         State { stream: self.stream, data: self.data, code: self.code, text: &self.text }
@@ -229,6 +234,12 @@ pub mod usual {
     /// The item limit of the user, the mount or the service is reached.
     pub const TOO_MANY_ITEMS: State<'static> =
         suspect(StreamState::CLOSED_RECOVER, StateCode::TOO_MANY_ITEMS, "Item limit reached");
+}
+
+/// Stream and data state in the words of tables: `open/suspect`.
+pub fn brief(state: &State<'_>) -> String {
+    let word = |code: String| code.to_lowercase().replace('_', "-");
+    format!("{}/{}", word(state.stream.to_string()), word(state.data.to_string()))
 }
 
 #[cfg(test)]

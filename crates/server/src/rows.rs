@@ -42,6 +42,10 @@ tapeline_counters::rows! {
         "backlogBytesMost" => backlog_bytes_most: usize, in bytes;
         /// Bytes of updates that are merged for it.
         "mergedBytes" => merged_bytes: usize, in bytes;
+        /// Updates that came to it in one message with others, into which they were merged.
+        "updatesMerged" => updates_merged: u64;
+        /// How much these went up in a second; as all rates, between the last two looks.
+        "updatesMergedPerS" => updates_merged_per_s: Option<u64>;
         /// Whether it reads too slowly, so that updates are merged.
         "slow" => is_slow: bool;
         /// For how many seconds it has been slow.
@@ -172,6 +176,10 @@ tapeline_counters::rows! {
         "pending" => pending: usize;
         /// Items with the data state SUSPECT.
         "stale" => stale: usize;
+        /// Updates of its items that came from hubs, whoever watches them.
+        "updates" => updates: u64;
+        /// How much these went up in a second, between the last two looks.
+        "updatesPerS" => updates_per_s: Option<u64>;
         /// Hubs that have it.
         "hubs" => hubs: usize;
         /// The qualities of service that it offers, the best first.
@@ -260,6 +268,8 @@ tapeline_counters::rows! {
         "watchers" => watchers: usize;
         /// Messages of it so far, as its hub counts them.
         "messages" => messages: u32;
+        /// How much these went up in a second, between the last two looks.
+        "messagesPerS" => messages_per_s: Option<u64>;
         /// Bytes of the image that is kept.
         "imageBytes" => image_bytes: usize, in bytes;
         /// Bytes of updates that are merged for slow mounts.

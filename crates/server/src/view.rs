@@ -23,6 +23,7 @@ const VIEWS: &[&View] = &[
 /// The columns of mounts and users by which they are put in order at each scrape.
 const BACKLOG_BYTES: &str = "backlogBytes";
 const ROUND_TRIP_US: &str = "roundTripUs";
+const UPDATES_MERGED: &str = "updatesMerged";
 const TOTAL: &str = "total";
 
 impl<B: Bus, S: System> Server<B, S> {
@@ -116,11 +117,24 @@ impl<B: Bus, S: System> Viewed for Server<B, S> {
         }
     }
 
+    fn identity(&self, view: &View, place: u32) -> u64 {
+        match view.name {
+            name if name == ItemRow::VIEW.name => self.core().item_identity(place),
+            name if name == MountRow::VIEW.name => {
+                self.core().mount_at(place).map_or(0, |session| session.generation.into())
+            }
+            _ => 0,
+        }
+    }
+
     fn rank(&self, view: &View, place: u32, column: usize) -> Option<u64> {
         let name = view.columns.get(column)?.name;
         match view.name {
             of if of == ItemRow::VIEW.name => self.core().item_rank(place, name),
             of if of == MountRow::VIEW.name && name == BACKLOG_BYTES => self.backlog_of(place),
+            of if of == MountRow::VIEW.name && name == UPDATES_MERGED => {
+                self.core().updates_merged_at(place)
+            }
             of if of == MountRow::VIEW.name && name == ROUND_TRIP_US => self
                 .core()
                 .mount_at(place)

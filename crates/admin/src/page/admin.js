@@ -5,7 +5,7 @@
 // (the others are in the detail), and which rows are red or yellow.
 const VIEWS = [
   { name: "services", by: "stale",
-    columns: ["name", "State", "accepting", "stale", "active", "pending", "items", "hubs", "serviceID", "QoS"],
+    columns: ["name", "State", "accepting", "stale", "active", "pending", "items", "updatesPerS", "hubs", "serviceID", "QoS"],
     warn: row => row.State === "Down" ? "bad" : row.stale > 0 ? "warn" : "" },
   { name: "sources", by: "losses",
     columns: ["name", "phase", "losses", "lastLossSeconds", "upSeconds", "items", "inWindow", "unsent", "services", "lastLoss"],
@@ -17,7 +17,7 @@ const VIEWS = [
     columns: ["loginName", "total", "channels", "aggregateItemLimit", "itemLimitPerMount"],
     warn: row => row.total >= row.aggregateItemLimit ? "bad" : "" },
   { name: "items", by: "messages",
-    columns: ["name", "service", "state", "watchers", "messages", "imageBytes", "mergedBytes", "request", "text"],
+    columns: ["name", "service", "state", "watchers", "messages", "messagesPerS", "imageBytes", "mergedBytes", "request", "text"],
     warn: row => row.state.endsWith("suspect") ? "warn" : "" },
   { name: "servers", by: "requests", columns: ["at", "name", "requests", "incarnation"], warn: () => "" },
   { name: "peers", by: "lost",

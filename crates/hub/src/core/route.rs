@@ -110,6 +110,10 @@ impl Core {
             }
             // The provider measures the round trip: it wants its message back.
             Ok(LoginMsg::Rtt(rtt)) => {
+                if let Some(source) = self.sources.get_mut(index) {
+                    source.round_trip_us = rtt.round_trip_latency.or(source.round_trip_us);
+                    source.retransmits = rtt.tcp_retrans.or(source.retransmits);
+                }
                 self.send_written(index, |encoder| rtt.encode(encoder), out);
             }
             Ok(_) => {}

@@ -31,6 +31,10 @@ pub(crate) struct Source {
     /// An operator drains it: it is asked for nothing new, and what is open there goes to
     /// others, as far as they have it.
     pub(crate) is_drained: bool,
+    /// How long it says that the hub took to answer the last time, in microseconds,
+    pub(crate) round_trip_us: Option<u64>,
+    /// and how often TCP sent something again.
+    pub(crate) retransmits: Option<u64>,
     /// Its connection.
     pub(crate) session: Option<SessionId>,
     /// How far the connection is.
@@ -256,6 +260,8 @@ impl Source {
             login_ends_ms: None,
             takes_posts: false,
             obeys_pause: false,
+            round_trip_us: None,
+            retransmits: None,
             is_slow: false,
             unclosed: Line::default(),
             untold: BTreeSet::new(),
@@ -359,6 +365,7 @@ impl Source {
     /// Everything that belongs to the connection that was is void.
     pub(crate) fn reset(&mut self) {
         self.session = None;
+        (self.round_trip_us, self.retransmits) = (None, None);
         self.phase = Phase::Down;
         self.directory.clear();
         self.brought_by.clear();

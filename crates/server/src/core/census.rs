@@ -61,3 +61,44 @@ impl Censuses {
         }
     }
 }
+
+/// How many updates came for the items of each service. It is on the way of each
+/// update, and so by number and not by name.
+#[derive(Debug, Default)]
+pub(super) struct UpdateCounts(Vec<u64>);
+
+impl UpdateCounts {
+    /// One more.
+    #[inline]
+    pub(super) fn add(&mut self, service_id: u16) {
+        match self.0.get_mut(usize::from(service_id)) {
+            Some(count) => *count += 1,
+            None => self.begin(service_id),
+        }
+    }
+
+    #[cold]
+    fn begin(&mut self, service_id: u16) {
+        self.0.resize(usize::from(service_id) + 1, 0);
+        if let Some(count) = self.0.last_mut() {
+            *count = 1;
+        }
+    }
+
+    /// Those of a service.
+    pub(super) fn of(&self, service_id: u16) -> u64 {
+        self.0.get(usize::from(service_id)).copied().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn updates_are_counted_by_service() {
+        let mut counts = UpdateCounts::default();
+        [3, 1, 3].into_iter().for_each(|service_id| counts.add(service_id));
+        assert_eq!([0, 1, 3, 9].map(|service_id| counts.of(service_id)), [0, 1, 2, 0]);
+    }
+}

@@ -282,6 +282,8 @@ impl Core {
         }
         if head.class == MsgClass::Update {
             let has_hole = is_missing && item.has_image && !planted!(MissedHole);
+            let service_id = item.service_id();
+            self.items.updates.add(service_id);
             if has_hole {
                 self.copies_first(out);
             }

@@ -10,7 +10,7 @@ pub(super) use super::asked::Upstream;
 use super::at_hubs::{AtHubs, NOWHERE};
 use super::awaited::Awaited;
 use super::bounds::ServiceBounds;
-use super::census::Censuses;
+use super::census::{Censuses, UpdateCounts};
 use super::entitlements::Guard;
 use super::map::Map;
 use super::standings::Standings;
@@ -183,6 +183,8 @@ pub(super) struct Items {
     pub(super) awaited: Awaited,
     /// By service.
     pub(super) census: Censuses,
+    /// Updates that came for items, by service.
+    pub(super) updates: UpdateCounts,
     pub(super) count: SharedCount,
     /// Of services that have one.
     pub(super) bounds: ServiceBounds,

@@ -3,10 +3,10 @@
 use tapeline_backbone::Incarnation;
 use tapeline_channel::SessionId;
 use tapeline_entitle::{Contract, Policy, ProfileId};
-use tapeline_omm::Text;
 use tapeline_omm::directory::ServiceState;
 use tapeline_omm::login::LoginRequest;
-use tapeline_rwf::{DataState, Qos, StreamState};
+use tapeline_omm::{KeyHash, Text, state};
+use tapeline_rwf::Qos;
 
 use super::Core;
 use super::item::{Item, Upstream};
@@ -98,6 +98,8 @@ impl Core {
             backlog_bytes: 0,
             backlog_bytes_most: 0,
             merged_bytes: mount.owed.merged_bytes(),
+            updates_merged: mount.updates_merged,
+            updates_merged_per_s: None,
             is_slow: mount.is_slow,
             slow_seconds: slow_since.map(|since| self.now.since(since).as_secs()),
             slow_count: 0,
@@ -235,6 +237,8 @@ impl Core {
             active: census.active,
             pending: census.pending,
             stale: census.stale,
+            updates: self.items.updates.of(id),
+            updates_per_s: None,
             hubs: self.hubs.having(name),
             qos: info.map_or_else(String::new, |info| {
                 joined(info.offered_qos().iter().map(qos).collect())
@@ -267,6 +271,17 @@ impl Core {
         })
     }
 
+    /// A number that tells the item of a slot from what was there before it.
+    pub(crate) fn item_identity(&self, slot: u32) -> u64 {
+        let Some(item) = self.items.get(slot) else { return 0 };
+        KeyHash::of(&item.key.as_ref()).to_number()
+    }
+
+    /// Updates that came merged to the mount at a place.
+    pub fn updates_merged_at(&self, place: u32) -> Option<u64> {
+        Some(self.mounts.get(self.mounts.session_of(place)?)?.updates_merged)
+    }
+
     /// The item of a slot.
     pub(crate) fn item_row(&self, slot: u32) -> Option<ItemRow> {
         let item = self.items.get(slot)?;
@@ -285,10 +300,11 @@ impl Core {
                 .name(item.service_id())
                 .map_or_else(String::new, ToString::to_string),
             domain: key.domain.to_string(),
-            state: state_words(state.stream, state.data),
+            state: state::brief(&state),
             text: shown(state.text),
             watchers: item.watchers.len(),
             messages: item.last_seq,
+            messages_per_s: None,
             image_bytes: image_bytes(item),
             merged_bytes: merged_bytes(item),
             is_private: item.is_private,
@@ -330,10 +346,4 @@ fn shown(bytes: &[u8]) -> String {
 
 fn qos(qos: &Qos) -> String {
     format!("{}:{}", qos.timeliness, qos.rate)
-}
-
-/// The state of an item in words: `open/suspect`.
-fn state_words(stream: StreamState, data: DataState) -> String {
-    let word = |code: String| code.to_lowercase().replace('_', "-");
-    format!("{}/{}", word(stream.to_string()), word(data.to_string()))
 }

@@ -84,6 +84,8 @@ pub(super) struct Mount {
     /// As it turned slow, updates for it began to be merged; otherwise it is cut when
     /// its output is full.
     pub(super) is_conflated: bool,
+    /// Updates that came to it as one of several that were merged.
+    pub(super) updates_merged: u64,
     /// What waits until it has drained.
     pub(super) owed: Owed,
     /// A batch that is not done.
@@ -347,6 +349,7 @@ impl Mounts {
             is_slow: false,
             is_conflated: false,
             slow_since: Time::ZERO,
+            updates_merged: 0,
             owed: Owed::default(),
             batch: None,
             is_in_batch: false,

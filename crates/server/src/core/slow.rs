@@ -356,7 +356,11 @@ impl Core {
             debug_assert!(false, "a cell with a watcher");
             return;
         };
-        let is_several = update.conflation.is_some_and(|info| info.count > 1);
+        let count = update.conflation.map_or(0, |info| info.count);
+        let is_several = count > 1;
+        if is_several && let Some(mount) = self.mounts.get_mut(watcher.session) {
+            mount.updates_merged += u64::from(count);
+        }
         if is_several
             && self.config.announce_conflation
             && let Some(mount) = self.mounts.get_mut(watcher.session)

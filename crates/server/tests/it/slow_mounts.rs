@@ -51,6 +51,9 @@ fn updates_of_a_slow_mount_are_merged_until_it_has_caught_up() {
     world.item(HUB, 17, 6, &update(&[(22, 5)]));
     assert_eq!(world.heard(consumer), ["UPDATE 5 MARKET_PRICE QUOTE {22=5}"]);
     assert_eq!(world.core.statistics().updates_merged, 4);
+    // Three of one item came as one; that of the other came alone.
+    let merged = (0..2).map(|place| world.core.core().updates_merged_at(place));
+    assert_eq!(merged.collect::<Vec<_>>(), [Some(3), Some(0)]);
 }
 
 #[test]

@@ -115,6 +115,48 @@ fn each_hop_tells_its_times_and_its_worst_item() {
 }
 
 #[test]
+fn what_is_busy_now_is_told_and_where_it_comes_from() {
+    let (_source, node) = site("");
+    let _consumer = consumer(&node);
+    let (mut item, mut service, mut at_hub) = (Json::Null, Json::Null, Json::Null);
+    await_state("rates between two looks", || {
+        let first = |view: &str, by: &str| {
+            let done = admin(&node, &["get", view, "--by", by, "--json"]);
+            let json: Json = serde_json::from_str(&done.out).expect("JSON");
+            json["rows"][0].clone()
+        };
+        item = first("items", "messagesPerS");
+        service = first("services", "updatesPerS");
+        at_hub = first("hub-items", "messagesPerS");
+        let rates = [&item["messagesPerS"], &service["updatesPerS"], &at_hub["messagesPerS"]];
+        rates.iter().all(|rate| rate.as_u64() > Some(0))
+    });
+    assert_eq!(item["name"], "TAPE1.X", "{item}");
+    assert!(service["updates"].as_u64() > Some(0), "{service}");
+    let source = &rows(&node, "sources")[0];
+    assert_eq!((&at_hub["name"], &at_hub["source"]), (&item["name"], &source["name"]), "{at_hub}");
+    let from = format!("{} 0 1: 1", source["name"].as_str().expect("a name"));
+    assert_eq!(rows(&node, "hub-services")[0]["from"], *from);
+    // A thread says how long its turns take, once there was a whole second of them.
+    await_state("turns", || counts(&node, "thread")["turn_ns_p99"].as_u64() > Some(0));
+}
+
+#[test]
+fn a_source_that_measures_the_round_trip_to_the_hub_tells_it() {
+    let (_source, upper) = site("[server]\nrtt-interval-ms = 50\n");
+    let upper_port = upper.address("rssl").to_string();
+    let own = ["--ni-port", "off", "--rssl-port", "0", "--admin-port", "0"];
+    let lower = Running::start(&[&["run", "--source", &upper_port][..], &own].concat());
+    let _consumer = consumer(&lower);
+    let mut row = Json::Null;
+    await_state("a round trip", || {
+        row = rows(&lower, "sources")[0].clone();
+        row["roundTripUs"].as_u64() > Some(0)
+    });
+    assert!(row["roundTripUs"].as_u64() < Some(60_000_000), "{row}");
+}
+
+#[test]
 fn a_thread_that_comes_near_its_knee_says_so() {
     let folder = folder();
     let knee = r#"{ "updatesInPerS": 100, "updatesOutPerS": 100 }"#;
