@@ -98,7 +98,9 @@ mod tests {
     #[test]
     fn updates_are_counted_by_service() {
         let mut counts = UpdateCounts::default();
-        [3, 1, 3].into_iter().for_each(|service_id| counts.add(service_id));
+        for service_id in [3, 1, 3] {
+            counts.add(service_id);
+        }
         assert_eq!([0, 1, 3, 9].map(|service_id| counts.of(service_id)), [0, 1, 2, 0]);
     }
 }
