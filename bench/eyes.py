@@ -7,11 +7,13 @@ Each workload runs under callgrind with a number of updates and with three times
 counted, with everything off and with everything on. Only what hub, server and what is between them do in their turns
 is counted, and not source and clients. Exit status 1 if an update takes more than 2 % more instructions.
 Instruction counts do not depend on what else the machine does, but for the number of turns: the network takes a turn
-more or less to bring an update. Runs are made until those that are compared have the same number.
+more or less to bring an update. Runs are made until those that are compared have the same number, or there are many;
+then the medians are compared of what all of them would have been with the same number, by what a turn more costs.
 """
 
 import os
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -52,7 +54,21 @@ def pair(program, workload, arguments, updates):
             for on, on_turns in runs[True]:
                 if abs(off_turns - on_turns) <= SAME_TURNS * off_turns:
                     return off, on
-    sys.exit(f"{workload}: no two of {TRIES} runs have the same number of turns: {runs}")
+    return levelled(runs)
+
+
+def levelled(runs):
+    """The median of either side, if all runs had the mean number of turns. What one more costs is fitted to the
+    differences within each side, so that what is compared has no part in it."""
+    mean = statistics.mean(turns for side in runs.values() for _, turns in side)
+    pairs = []
+    for side in runs.values():
+        of_side = statistics.mean(turns for _, turns in side), statistics.mean(count for count, _ in side)
+        pairs += [(turns - of_side[0], count - of_side[1]) for count, turns in side]
+    squares = sum(turns * turns for turns, _ in pairs)
+    of_turn = sum(turns * count for turns, count in pairs) / squares if squares else 0.0
+    level = {is_open: [count - of_turn * (turns - mean) for count, turns in side] for is_open, side in runs.items()}
+    return statistics.median(level[False]), statistics.median(level[True])
 
 
 def of_an_update(program, workload, arguments, updates):

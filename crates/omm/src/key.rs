@@ -218,6 +218,12 @@ impl Rest {
 }
 
 impl ItemKey {
+    /// The id of its service, which costs less than all of it.
+    #[inline]
+    pub const fn service_id(&self) -> Option<u16> {
+        self.service_id
+    }
+
     /// The same, borrowed.
     pub fn as_ref(&self) -> ItemKeyRef<'_> {
         let rest = self.rest.as_deref();

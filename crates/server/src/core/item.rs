@@ -136,7 +136,7 @@ impl Item {
     }
 
     pub(super) fn service_id(&self) -> u16 {
-        self.key.as_ref().service_id.unwrap_or_default()
+        self.key.service_id().unwrap_or_default()
     }
 
     /// Whether any watcher waits for an image.
