@@ -29,8 +29,8 @@ STAMPS_PER_S = 3000
 SETTLE_S = 0.5
 # Between an answer and the next question, as of one who reads what comes.
 READING_S = 0.25
-QUESTIONS = ["items?limit=200", "items?by=watchers&limit=50", "items?filter=ITEM77777&limit=50", "mounts?limit=50",
-             "services?limit=50"]
+QUESTIONS = ["items?limit=200", "items?by=watchers&limit=50", "items?by=messagesPerS&limit=50",
+             "items?filter=ITEM77777&limit=50", "mounts?limit=50", "services?limit=50"]
 
 
 def ask(at, question):

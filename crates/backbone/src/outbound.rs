@@ -235,12 +235,19 @@ impl<S: FrameSink> Outbound<S> {
         self.meetings.iter().find(|meeting| meeting.peer == target).map(|meeting| meeting.links)
     }
 
+    #[inline]
     fn dispatch(&mut self, head: &[u8; FrameHeader::BYTES], parts: &[&[u8]]) -> Published {
         if self.is_direct
             && let Some(published) = self.offer(head, parts)
         {
             return published;
         }
+        self.queue(head, parts)
+    }
+
+    /// Has a frame wait, as the network takes nothing now, or frames are gathered.
+    #[inline(never)]
+    fn queue(&mut self, head: &[u8; FrameHeader::BYTES], parts: &[&[u8]]) -> Published {
         if !self.queue.push(head, parts) {
             self.dropped += 1;
             return Published::Dropped;

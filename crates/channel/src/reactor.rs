@@ -254,6 +254,12 @@ impl<S: System> Reactor<S> {
         self.table.live(session).map(Live::counters)
     }
 
+    /// The bytes that wait for the socket of a session: of its counters, what is asked of
+    /// all sessions to find the one with most.
+    pub fn backlog_bytes(&self, session: SessionId) -> Option<usize> {
+        self.table.live(session).map(Live::backlog_bytes)
+    }
+
     /// What the two sides of a session agreed on; `None` unless it is open.
     pub fn negotiated(&self, session: SessionId) -> Option<&Negotiated> {
         self.table.live(session)?.connection.negotiated()

@@ -70,6 +70,7 @@ impl Trace {
 
     /// Takes note of what comes from a hub, before the core hears of it. `host_now` is the
     /// clock of stamps.
+    #[cold]
     pub(crate) fn note(
         &mut self,
         now: Time,

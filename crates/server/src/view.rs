@@ -53,9 +53,13 @@ impl<B: Bus, S: System> Server<B, S> {
         Some(row)
     }
 
+    /// Bytes that wait for the mount of a number; asked of all of them at each scrape.
     fn backlog_of(&self, number: u32) -> Option<u64> {
         let session = self.core().mount_at(number)?;
-        Some(self.reactor().session_counters(session).map_or(0, |it| it.backlog_bytes as u64))
+        if self.reactor().output_bytes().0 == 0 {
+            return Some(0);
+        }
+        Some(self.reactor().backlog_bytes(session).unwrap_or(0) as u64)
     }
 }
 
@@ -135,10 +139,9 @@ impl<B: Bus, S: System> Viewed for Server<B, S> {
             of if of == MountRow::VIEW.name && name == UPDATES_MERGED => {
                 self.core().updates_merged_at(place)
             }
-            of if of == MountRow::VIEW.name && name == ROUND_TRIP_US => self
-                .core()
-                .mount_at(place)
-                .map(|_| self.core().round_trip_us_at(place).unwrap_or(0)),
+            of if of == MountRow::VIEW.name && name == ROUND_TRIP_US => {
+                self.core().round_trip_us_at(place)
+            }
             of if of == UserRow::VIEW.name && name == TOTAL => self.core().items_of_user_at(place),
             _ => Some(self.row(view, place)?.get(column)?.rank()),
         }

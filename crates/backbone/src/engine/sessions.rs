@@ -16,6 +16,7 @@ pub(super) struct Sessions(Vec<(Incarnation, i32)>);
 impl Sessions {
     /// Takes note of presence. A peer keeps its session for as long as it is the same
     /// one, so that `session` is asked for once.
+    #[cold]
     pub(super) fn note(&mut self, presence: &[u8], session: impl FnOnce() -> Option<i32>) {
         let Some((header, _)) = FrameHeader::decode(presence) else { return };
         if self.of(header.sender).is_some() {

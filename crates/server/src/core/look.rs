@@ -198,10 +198,16 @@ impl Core {
         (!positions.is_empty()).then(|| positions.join(" "))
     }
 
-    /// How long the mount of a number took the last time to answer, in microseconds.
+    /// How long the mount of a number took the last time to answer, in microseconds; 0 if
+    /// that is not known. It is asked of all mounts at each scrape: where no round trips
+    /// are measured none of them is touched.
     pub(crate) fn round_trip_us_at(&self, number: u32) -> Option<u64> {
-        let mount = self.mounts.get(self.mounts.session_of(number)?)?;
-        mount.round_trip.as_ref()?.last_us().map(u64::from)
+        let session = self.mounts.session_of(number)?;
+        if self.config.rtt_interval_ms == 0 {
+            return Some(0);
+        }
+        let round_trip = self.mounts.get(session)?.round_trip.as_ref();
+        Some(round_trip.and_then(|known| known.last_us()).map_or(0, u64::from))
     }
 
     /// The profile of a user, where there is a policy.
