@@ -1,8 +1,8 @@
 //! Changes of the configuration, handed on to whoever can make them.
 
 use axum::Json;
-use axum::extract::{Path, State};
-use axum::http::StatusCode;
+use axum::extract::{ConnectInfo, Path, State};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -10,6 +10,7 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::serve::Asked;
+use crate::who::{Peer, who_says};
 
 /// Requests that wait for their turn.
 const WAITING: usize = 8;
@@ -37,7 +38,7 @@ pub struct NewConfig {
     pub name: String,
     /// What is in it.
     pub text: String,
-    /// Who wants it, as they say: it stands in the log and in the history.
+    /// Who wants it, as they say; with the address it stands in the log and in the history.
     pub who: String,
     /// For how many seconds it is watched.
     pub watch_s: u64,
@@ -99,8 +100,11 @@ pub(crate) async fn history(State(asked): State<Arc<Asked>>) -> Response {
 pub(crate) async fn act(
     State(asked): State<Arc<Asked>>,
     Path(act): Path<String>,
-    Json(config): Json<NewConfig>,
+    ConnectInfo(peer): ConnectInfo<Peer>,
+    headers: HeaderMap,
+    Json(mut config): Json<NewConfig>,
 ) -> Response {
+    config.who = who_says(&config.who, peer, &headers);
     let act = match act.as_str() {
         "plan" => ConfigAct::Plan(config),
         "apply" => ConfigAct::Apply(config),

@@ -1,20 +1,25 @@
 //! `/metrics`: counts as text for Prometheus.
 
 use std::fmt;
+use std::sync::atomic::AtomicU64;
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::exemplar::CounterWithExemplar;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::{Registry as Metrics, Unit as MetricUnit};
 use tapeline_counters::{Block, Count, Kind, Registry, Table, Unit, Value, View};
 
 use crate::merge::{self, Order};
 use crate::process::Process;
-use crate::series::{ASKED, READ, SERIES, Series};
+use crate::series::{ASKED, Example, READ, SERIES, Series};
 use crate::views::Collected;
+
+/// Most characters of the labels of an exemplar, by OpenMetrics.
+const MAX_EXEMPLAR_CHARS: usize = 128;
 
 /// The type of what [`write()`] writes.
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -133,6 +138,21 @@ fn put(
     }
 }
 
+/// Writes a total with the part of it that was greatest.
+fn put_with_exemplar(
+    encoder: prometheus_client::encoding::MetricEncoder<'_>,
+    total: u64,
+    (label, name, part): (&'static str, String, u64),
+    unit: Unit,
+) -> fmt::Result {
+    let name: String = name.chars().take(MAX_EXEMPLAR_CHARS - label.len()).collect();
+    // An exemplar is what was added last.
+    let counter = CounterWithExemplar::<_, f64, AtomicU64>::default();
+    counter.inc_by(in_unit(total.saturating_sub(part), unit), None, None);
+    counter.inc_by(in_unit(part, unit), Some(vec![(label, name)]), None);
+    counter.encode(encoder)
+}
+
 impl Snapshot {
     fn count(
         &self,
@@ -178,7 +198,7 @@ impl Snapshot {
     }
 
     fn series(&self, encoder: &mut DescriptorEncoder<'_>, series: &Series) -> fmt::Result {
-        let Series { view, by, stem, help, column, unit, kind, per, labels } = *series;
+        let Series { view, by, stem, help, column, unit, kind, per, labels, exemplar } = *series;
         let is_of_it = |line: &&Line| (line.view.name, line.by) == (view, by);
         let lines: Vec<_> = self.rows.iter().filter(is_of_it).collect();
         if lines.is_empty() {
@@ -201,7 +221,14 @@ impl Snapshot {
             };
             let mut all = vec![("name", of.clone())];
             all.extend(labels.iter().map(|(label, column)| (*label, text(column))));
-            put(metric.encode_family(&all)?, kind, value, unit)?;
+            let metric = metric.encode_family(&all)?;
+            match exemplar {
+                None => put(metric, kind, value, unit)?,
+                Some(Example { label, named, column }) => {
+                    let part = at(column).map_or(0, Value::rank) * per;
+                    put_with_exemplar(metric, value, (label, text(named), part), unit)?;
+                }
+            }
         }
         Ok(())
     }
@@ -242,6 +269,8 @@ impl Snapshot {
 
 #[cfg(test)]
 mod tests {
+    use tapeline_counters::{Answer, Rowed};
+
     use super::*;
 
     tapeline_counters::counts! {
@@ -281,5 +310,44 @@ mod tests {
             assert!(text.lines().any(|known| known == line), "{line} is not in\n{text}");
         }
         assert!(text.ends_with("# EOF\n"), "{text}");
+    }
+
+    tapeline_counters::rows! {
+        /// For tests.
+        struct HopRow = "hops" {
+            /// The service.
+            "service" => service: String;
+            /// The hop.
+            "hop" => hop: &'static str;
+            /// The worst one.
+            "worstNs" => worst_ns: u64;
+            /// Its item.
+            "worstItem" => worst_item: String;
+            /// The time of all.
+            "timeTotalNs" => time_total_ns: u64;
+        }
+    }
+
+    #[test]
+    fn the_worst_item_is_an_exemplar_and_no_label() {
+        let worst_item = format!("TRI.N{}", "x".repeat(200));
+        let service = "FEED".to_owned();
+        let (hop, worst_ns, time_total_ns) = ("hub", 1_500_000_000, 2_000_000_000);
+        let row = HopRow { service, hop, worst_ns, worst_item, time_total_ns }.into_row();
+        let (of, view) = ("server".to_owned(), Some(HopRow::VIEW));
+        let (rows, places) = (vec![row], vec![0]);
+        let answer = Answer { of, view, rows, places, next: None, done: 0, refused: None };
+        let collected = ASKED.iter().map(|(view, _)| Collected {
+            answers: (*view == "hops").then(|| answer.clone()).into_iter().collect(),
+            ..Collected::default()
+        });
+        let text = write(&Registry::default(), collected.collect(), "1.2.3", 20).expect("text");
+        let hop = "{name=\"server\",service=\"FEED\",hop=\"hub\"}";
+        let item = &format!("TRI.N{}", "x".repeat(200))[..124];
+        let total = format!("tapeline_hop_seconds_total{hop} 2.0 # {{item=\"{item}\"}} 1.5");
+        let worst = format!("tapeline_hop_worst_seconds{hop} 1.5");
+        for line in [total, worst] {
+            assert!(text.lines().any(|known| known == line), "{line} is not in\n{text}");
+        }
     }
 }

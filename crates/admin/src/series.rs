@@ -18,6 +18,19 @@ pub(crate) struct Series {
     pub(crate) per: u64,
     /// Names of labels, and the columns with their values.
     pub(crate) labels: Labels,
+    /// What of a total is shown as its example.
+    pub(crate) exemplar: Option<Example>,
+}
+
+/// An exemplar: one of what was added up, by name. As a label that name would be a series
+/// of its own each time, and the old ones would never go.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Example {
+    pub(crate) label: &'static str,
+    /// The column with the name.
+    pub(crate) named: &'static str,
+    /// The column with its part, in the unit of the total.
+    pub(crate) column: &'static str,
 }
 
 type Labels = &'static [(&'static str, &'static str)];
@@ -51,7 +64,7 @@ impl Series {
         help: &'static str,
     ) -> Self {
         let (by, unit, kind, per) = (None, Unit::None, Kind::Now, 1);
-        Self { view, by, stem, help, column, unit, kind, per, labels }
+        Self { view, by, stem, help, column, unit, kind, per, labels, exemplar: None }
     }
 
     /// One that only grows.
@@ -89,7 +102,7 @@ const OF_HOP: Labels = &[("service", "service"), ("hop", "hop")];
 const OF_STAGE: Labels = &[("stage", "stage")];
 
 /// All of them.
-pub(crate) const SERIES: [Series; 31] = [
+pub(crate) const SERIES: [Series; 33] = [
     Series::now(
         ("services", "State"),
         "tapeline_service_up",
@@ -189,10 +202,26 @@ pub(crate) const SERIES: [Series; 31] = [
     Series::now(
         ("hops", "worstNs"),
         "tapeline_hop_worst",
-        &[("service", "service"), ("hop", "hop"), ("item", "worstItem")],
-        "The longest that a message of a service took for a hop, and its item.",
+        OF_HOP,
+        "The longest that a message of a service took for a hop.",
     )
     .in_ns(),
+    Series::total(
+        ("hops", "samplesTotal"),
+        "tapeline_hop_samples",
+        OF_HOP,
+        "Messages of a service that carried stamps.",
+    ),
+    Series {
+        exemplar: Some(Example { label: "item", named: "worstItem", column: "worstNs" }),
+        ..Series::total(
+            ("hops", "timeTotalNs"),
+            "tapeline_hop",
+            OF_HOP,
+            "How long these took for a hop, all together; the longest one by its item.",
+        )
+        .in_ns()
+    },
     Series::now(
         ("hops", "clockErrorNs"),
         "tapeline_hop_clock_error",

@@ -36,16 +36,24 @@ impl Connected<IncomingStream<'_, TlsListener>> for Peer {
 
 /// Who acts: by what the client says, or the name that a browser asked for, and the
 /// address.
-pub(crate) fn who(Peer(address): Peer, headers: &HeaderMap) -> String {
+pub(crate) fn who(peer: Peer, headers: &HeaderMap) -> String {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let said = text(WHO).map(ToOwned::to_owned);
-    match said.or_else(|| user(text(AUTHORIZATION.as_str())?)) {
-        Some(name) if !name.is_empty() => {
-            let letters = name.chars().filter(|letter| !letter.is_control());
-            format!("{} at {address}", letters.take(MAX_LETTERS).collect::<String>())
-        }
-        _ => address.to_string(),
+    let said = said.or_else(|| user(text(AUTHORIZATION.as_str())?));
+    named(&said.unwrap_or_default(), peer)
+}
+
+/// The same of one who says in the request who it is; as [`who`] if it says nothing.
+pub(crate) fn who_says(name: &str, peer: Peer, headers: &HeaderMap) -> String {
+    if name.is_empty() { who(peer, headers) } else { named(name, peer) }
+}
+
+fn named(name: &str, Peer(address): Peer) -> String {
+    if name.is_empty() {
+        return address.to_string();
     }
+    let letters = name.chars().filter(|letter| !letter.is_control());
+    format!("{} at {address}", letters.take(MAX_LETTERS).collect::<String>())
 }
 
 /// The user in front of a password.
@@ -67,6 +75,17 @@ mod tests {
             (axum::http::HeaderName::from_static(name), value.parse().expect("good"))
         });
         who(Peer(([127, 0, 0, 1], 4_711).into()), &all.collect())
+    }
+
+    #[test]
+    fn a_name_in_the_request_counts_before_one_in_its_head() {
+        let headers = [("x-tapeline-who", "ann")].map(|(name, value)| {
+            (axum::http::HeaderName::from_static(name), value.parse().expect("good"))
+        });
+        let headers = headers.into_iter().collect();
+        let peer = Peer(([127, 0, 0, 1], 4_711).into());
+        assert_eq!(who_says("bob", peer, &headers), "bob at 127.0.0.1:4711");
+        assert_eq!(who_says("", peer, &headers), "ann at 127.0.0.1:4711");
     }
 
     #[test]

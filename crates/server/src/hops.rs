@@ -62,7 +62,8 @@ impl Hop {
         }
     }
 
-    fn note(&mut self, (ns, error_ns): (u64, u64), item: impl FnOnce() -> String) {
+    /// Takes note of a time. Returns it as it counts.
+    fn note(&mut self, (ns, error_ns): (u64, u64), item: impl FnOnce() -> String) -> u64 {
         self.clock_error_ns = self.clock_error_ns.max(error_ns);
         let ns = ns.min(LONGEST_NS);
         self.times_ns.saturating_record(ns);
@@ -70,6 +71,7 @@ impl Hop {
         if ns >= self.worst_ns {
             (self.worst_ns, self.worst_item) = (ns, item());
         }
+        ns
     }
 
     fn clear(&mut self) {
@@ -89,12 +91,14 @@ struct OfService {
     present: [Hop; 3],
     /// and of the last one.
     last: [Hop; 3],
+    /// Samples since the start, and the time that they took.
+    ever: [(u64, u64); 3],
 }
 
 impl OfService {
     fn new(service: Text) -> Self {
         let hops = || [Hop::new(), Hop::new(), Hop::new()];
-        Self { service, present: hops(), last: hops() }
+        Self { service, present: hops(), last: hops(), ever: [(0, 0); 3] }
     }
 }
 
@@ -189,9 +193,10 @@ impl Hops {
                 clock.map(on_the_way),
                 Some((now_ns.saturating_sub(*server_in_ns), 0)),
             ];
-            for (hop, time) in of.present.iter_mut().zip(times) {
+            for ((hop, ever), time) in of.present.iter_mut().zip(&mut of.ever).zip(times) {
                 if let Some(time) = time {
-                    hop.note(time, || String::from_utf8_lossy(name).into_owned());
+                    let took_ns = hop.note(time, || String::from_utf8_lossy(name).into_owned());
+                    *ever = (ever.0 + 1, ever.1 + took_ns);
                 }
             }
         }
@@ -235,6 +240,8 @@ impl Hops {
             p99_ns: shown.times_ns.value_at_quantile(0.99).min(shown.worst_ns),
             worst_ns: shown.worst_ns,
             worst_item: shown.worst_item.clone(),
+            samples_total: of.ever[hop].0,
+            time_total_ns: of.ever[hop].1,
             clock_error_ns: shown.clock_error_ns,
         })
     }
@@ -292,12 +299,12 @@ mod tests {
         let mut sample = |at_ns, hub_ns| {
             hops.note(pending(1, hub_ns, 0));
             hops.end_turn(Time::from_nanos(at_ns), |_| None, named);
-            hops.row(0).map(|row| (row.samples, row.worst_ns))
+            hops.row(0).map(|row| (row.samples, row.worst_ns, row.samples_total, row.time_total_ns))
         };
-        assert_eq!(sample(2_000_000, 5_000), Some((1, 5_000)));
-        assert_eq!(sample(INTERVAL_NS, 6_000), Some((1, 5_000)));
-        assert_eq!(sample(INTERVAL_NS + 1, 7_000), Some((1, 5_000)));
-        assert_eq!(sample(2 * INTERVAL_NS, 8_000), Some((2, 7_000)));
+        assert_eq!(sample(2_000_000, 5_000), Some((1, 5_000, 1, 5_000)));
+        assert_eq!(sample(INTERVAL_NS, 6_000), Some((1, 5_000, 2, 11_000)));
+        assert_eq!(sample(INTERVAL_NS + 1, 7_000), Some((1, 5_000, 3, 18_000)));
+        assert_eq!(sample(2 * INTERVAL_NS, 8_000), Some((2, 7_000, 4, 26_000)));
     }
 
     #[test]

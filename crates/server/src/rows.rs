@@ -214,6 +214,10 @@ tapeline_counters::rows! {
         "worstNs" => worst_ns: u64, in ns;
         /// The item that took longest.
         "worstItem" => worst_item: String;
+        /// Messages that carried stamps since the server started,
+        "samplesTotal" => samples_total: u64;
+        /// and the time that all of them took.
+        "timeTotalNs" => time_total_ns: u64, in ns;
         /// By how much each of these may be wrong: between two hosts, how well it is known
         /// how far their clocks are apart.
         "clockErrorNs" => clock_error_ns: u64, in ns;

@@ -30,6 +30,8 @@ class ResourceTest {
     private static final int POOL_BYTES = 1_048_576;
 
     private static final int UPDATES_AT_A_TIME = 500;
+    /** Some 15 KB of them. */
+    private static final int UPDATES_UNREAD = 25;
     private static final Duration CHANGE = Duration.ofSeconds(30);
 
     @RegisterExtension
@@ -190,6 +192,10 @@ class ResourceTest {
             for (int i = 0; i < UPDATES_AT_A_TIME; i++) {
                 sent++;
                 source.update("ONE.N", sent, large);
+                // Never so much that the neighbour, which may not have the processor just now, is slow too.
+                if (sent % UPDATES_UNREAD == 0) {
+                    neighbour.events.await((int) sent, "updates", Event::isUpdate);
+                }
             }
             neighbour.events.await((int) sent, "updates", Event::isUpdate);
         }
