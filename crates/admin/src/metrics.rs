@@ -18,7 +18,7 @@ use crate::process::Process;
 use crate::series::{ASKED, Example, READ, SERIES, Series};
 use crate::views::Collected;
 
-/// Most characters of the labels of an exemplar, by OpenMetrics.
+/// Most characters of the labels of an exemplar, by the rules of `OpenMetrics`.
 const MAX_EXEMPLAR_CHARS: usize = 128;
 
 /// The type of what [`write()`] writes.
