@@ -7,6 +7,7 @@ use tapeline_channel::{SessionId, System};
 use tapeline_counters::{Row, Rowed, Value, View, Viewed};
 use tapeline_time::Time;
 
+use crate::dialled::Dialled;
 use crate::rows::{HubItemRow, HubServiceRow, ServerRow, SourceRow};
 use crate::shell::Hub;
 
@@ -51,6 +52,14 @@ impl Past {
     }
 }
 
+/// Who a source is, as the shell has it.
+enum End<'a> {
+    /// One that the hub calls.
+    Route(&'a Dialled),
+    /// One that has called.
+    Guest(&'a Guest),
+}
+
 /// A provider that has connected.
 #[derive(Debug)]
 pub(crate) struct Guest {
@@ -62,17 +71,15 @@ pub(crate) struct Guest {
 impl<B: Bus, S: System> Hub<B, S> {
     fn source_row(&self, index: u32) -> Option<SourceRow> {
         let now = self.last_turn;
-        let (mut row, route, session) = self.core.source_row(index)?;
-        match route.and_then(|route| self.routes.get(route)) {
-            Some(route) => {
-                row.name.clone_from(&route.name);
+        let mut row = self.core.source_row(index)?;
+        row.name = self.source_name(index)?;
+        match self.end_of(index)? {
+            End::Route(route) => {
                 row.host = route.last_host();
                 route.past.tell(now, &mut row);
             }
-            None => {
-                let guest = self.guests.iter().find(|guest| Some(guest.session) == session)?;
-                row.name = guest.peer.to_string();
-                row.host = guest.peer.to_string();
+            End::Guest(guest) => {
+                row.host.clone_from(&row.name);
                 row.up_seconds = Some(now.since(guest.opened_at).as_secs());
             }
         }
@@ -81,12 +88,19 @@ impl<B: Bus, S: System> Hub<B, S> {
 
     /// What the source of an index is called.
     fn source_name(&self, index: u32) -> Option<String> {
+        Some(match self.end_of(index)? {
+            End::Route(route) => route.name.clone(),
+            End::Guest(guest) => guest.peer.to_string(),
+        })
+    }
+
+    /// The other end of the source of an index.
+    fn end_of(&self, index: u32) -> Option<End<'_>> {
         let (route, session) = self.core.source_ends(index)?;
         if let Some(route) = route.and_then(|route| self.routes.get(route)) {
-            return Some(route.name.clone());
+            return Some(End::Route(route));
         }
-        let guest = self.guests.iter().find(|guest| Some(guest.session) == session)?;
-        Some(guest.peer.to_string())
+        self.guests.iter().find(|guest| Some(guest.session) == session).map(End::Guest)
     }
 
     fn service_row(&self, id: u16) -> Option<HubServiceRow> {

@@ -54,11 +54,16 @@ impl Desk {
     pub(super) fn has_question(&mut self, now: Time) -> bool {
         self.looked = now;
         if self.inquiry.is_none() {
-            self.rates
-                .retain_mut(|(_, rates)| !rates.is_forgotten(millis(now)) || !rates.release());
+            self.forget_rates(now);
             self.inquiry = self.queue.next().map(Inquiry::new);
         }
         self.inquiry.is_some()
+    }
+
+    /// Lets go of what nobody asks for any more, a piece at a time.
+    fn forget_rates(&mut self, now: Time) {
+        let now_ms = millis(now);
+        self.rates.retain_mut(|(_, rates)| !rates.is_forgotten(now_ms) || !rates.release());
     }
 
     /// Does a slice of what is asked.

@@ -24,12 +24,8 @@ impl Core {
         Some((route, source.session))
     }
 
-    /// A source as far as the core knows it: with the route and the session that
-    /// the shell knows more of.
-    pub(crate) fn source_row(
-        &self,
-        index: u32,
-    ) -> Option<(SourceRow, Option<usize>, Option<SessionId>)> {
+    /// A source as far as the core knows it.
+    pub(crate) fn source_row(&self, index: u32) -> Option<SourceRow> {
         let source = self.sources.get(index)?;
         let (route, session) = self.source_ends(index)?;
         let row = SourceRow {
@@ -56,7 +52,7 @@ impl Core {
             last_loss_seconds: None,
             up_seconds: None,
         };
-        Some((row, route, session))
+        Some(row)
     }
 
     /// Numbers of services are below this one.

@@ -30,7 +30,7 @@ class ResourceTest {
     private static final int POOL_BYTES = 1_048_576;
 
     private static final int UPDATES_AT_A_TIME = 500;
-    /** Some 15 KB of them. */
+    /** A twentieth of what had made the neighbour slow when it did not run for a while. */
     private static final int UPDATES_UNREAD = 25;
     private static final Duration CHANGE = Duration.ofSeconds(30);
 
