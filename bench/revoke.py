@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """How soon a thousand users have nothing left of what they may not see any more, and what others feel of it.
 
-    revoke.py PROGRAM [USERS [ITEMS [RATE [ROUNDS]]]]    default: 1,000 users, 100,000 items, 300,000 updates/s, 5
+    revoke.py PROGRAM [USERS [ITEMS [RATE [ROUNDS [EACH]]]]]
+    default: 1,000 users, 100,000 items, 300,000 updates/s, 5 rounds, 10 items each
 
 One source that updates ITEMS items, one process of hub and server with a policy, two mounts that have all items open
-between them and measure, and USERS mounts over JSON, each a user of its own with ten of the items open. In each round the policy
+between them and measure, and USERS mounts over JSON, each a user of its own with EACH of the items open. In each round the policy
 is replaced by one without their role's grant; when all their streams are over it is put back, and they open them
 again. Told: from the file to the last stream's end, and latencies of the two mounts before and meanwhile. Exit status
 1 if a round took more than a second, or the median of the p99 meanwhile is above that of all other rounds.
@@ -24,7 +25,6 @@ from json_mount import JsonMount
 from scrape import Site
 
 OTHERS = 2
-ITEMS_OF_A_USER = 10
 FIRST_ID = 10
 MOST_S = 1.0
 QUIET_S = 2.0
@@ -35,10 +35,10 @@ OVER, IMAGE = b'"Closed"', b'"Type":"Refresh"'
 class User(JsonMount):
     """Counts its images and the streams that are over."""
 
-    def __init__(self, address, number, items):
+    def __init__(self, address, number, items, each):
         self.images, self.over, self.rest = 0, 0, b""
-        first = number * ITEMS_OF_A_USER
-        self.names = [f"ITEM{(first + place) % items}" for place in range(ITEMS_OF_A_USER)]
+        first = number * each
+        self.names = [f"ITEM{(first + place) % items}" for place in range(each)]
         super().__init__(address, f"user{number}")
 
     def read(self):
@@ -58,8 +58,9 @@ class User(JsonMount):
 
 
 class Users:
-    def __init__(self, address, count, items):
-        self.all = [User(address, number, items) for number in range(count)]
+    def __init__(self, address, count, items, each):
+        self.all = [User(address, number, items, each) for number in range(count)]
+        self.each = each
         self.ready = selectors.DefaultSelector()
         for user in self.all:
             self.ready.register(user.peer, selectors.EVENT_READ, user)
@@ -144,14 +145,14 @@ def rounds_of(users, path, granted, revoked, rounds):
         users.reset()
         for user in users.all:
             user.open_all()
-        users.until(lambda user: user.images >= ITEMS_OF_A_USER)
+        users.until(lambda user: user.images >= users.each)
         users.for_s(1.0)
         # The stream of the batch was over at once.
         users.reset()
         quiet = time.monotonic()
         users.for_s(QUIET_S)
         began = put(path, revoked)
-        ended = users.until(lambda user: user.over >= ITEMS_OF_A_USER)
+        ended = users.until(lambda user: user.over >= users.each)
         users.for_s(max(0.0, began + QUIET_S - time.monotonic()))
         told.append((ended - began, [(False, quiet * 1e6, began * 1e6), (True, began * 1e6, (began + QUIET_S) * 1e6)]))
         put(path, granted)
@@ -178,11 +179,11 @@ def show(told, kept):
 
 
 def main():
-    if not 2 <= len(sys.argv) <= 6:
+    if not 2 <= len(sys.argv) <= 7:
         sys.exit(__doc__)
     program = os.path.abspath(sys.argv[1])
-    users, items, rate, rounds = (int(given or usual) for given, usual in
-                                  zip((sys.argv[2:] + [None] * 4)[:4], (1_000, 100_000, 300_000, 5)))
+    users, items, rate, rounds, each = (int(given or usual) for given, usual in
+                                        zip((sys.argv[2:] + [None] * 5)[:5], (1_000, 100_000, 300_000, 5, 10)))
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     with tempfile.TemporaryDirectory() as name:
         site = Site(program, Path(name))
@@ -192,7 +193,7 @@ def main():
         try:
             at, latencies = start(site, path, users, items, rate)
             until_open(at["admin"], items)
-            of_users = Users(at["ws"], users, items)
+            of_users = Users(at["ws"], users, items, each)
             # The image of the login.
             of_users.until(lambda user: user.images >= 1)
             told = rounds_of(of_users, path, granted, revoked, rounds)
