@@ -63,6 +63,15 @@ impl Carrier {
             Kind::Aeron(channels) => channels.is_network(),
         }
     }
+
+    /// Whether services are divided among several channels, of which a hub has the
+    /// first alone.
+    pub const fn has_several_channels(&self) -> bool {
+        match &self.0 {
+            Kind::Local => false,
+            Kind::Aeron(channels) => channels.are_several(),
+        }
+    }
 }
 
 impl FromStr for Carrier {
@@ -133,7 +142,7 @@ impl Backbone {
                         ends.extend(last);
                         let (sinks, sources): (Vec<_>, Vec<_>) = ends
                             .into_iter()
-                            .map(|(network, sink, source)| (sink, (network, source)))
+                            .map(|(path, sink, source)| (sink, (path, source)))
                             .unzip();
                         let (sink, source) = (PathSink::new(sinks), PathSource::new(sources));
                         (BackboneSink::Paths(sink), BackboneSource::Paths(source))

@@ -8,6 +8,7 @@ use std::str::FromStr;
 use crate::engine::Buffers;
 use crate::error::BackboneError;
 use crate::frame::Role;
+use crate::paths::PathId;
 use crate::settings::{EngineSettings, check_mtu, check_term};
 
 /// The stream of a hub's data unless the channel says another; requests have
@@ -34,10 +35,19 @@ const DATA_STREAM: i32 = 1001;
 ///
 /// Several of these, separated by blanks, are networks that carry the same: each
 /// frame goes over all of them, and the first copy is used.
+///
+/// Several channels, with a `+` between them, are networks among which services are
+/// divided: a server meets the hubs of each, and a hub is on the first.
+///
+/// ```text
+/// aeron:udp?A1 aeron:udp?A2 + aeron:udp?B
+/// └────── channel 0 ──────┘   └ channel 1 ┘
+///   network 0    network 1      network 0
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Channels {
     text: String,
-    networks: Vec<Network>,
+    channels: Vec<Vec<Network>>,
 }
 
 /// One of the networks over which they meet.
@@ -99,24 +109,35 @@ impl Channels {
 
     /// Whether frames cross a network, where the driver has more to do.
     pub fn is_network(&self) -> bool {
-        self.networks.iter().any(Network::is_network)
+        self.channels.iter().flatten().any(Network::is_network)
     }
 
-    /// What a port of `role` opens: on each network, and for each hub, with the number
-    /// of the network. `buffers` are what this host allows.
+    /// Whether services are divided among several channels.
+    pub const fn are_several(&self) -> bool {
+        self.channels.len() > 1
+    }
+
+    /// What a port of `role` opens: on each network of each channel that it has, and
+    /// for each hub. `buffers` are what this host allows.
     pub(crate) fn streams(
         &self,
         role: Role,
         settings: &EngineSettings,
         buffers: Buffers,
-    ) -> Vec<(usize, Streams)> {
-        let networks = self.networks.iter().enumerate();
-        networks
-            .flat_map(|(number, network)| {
-                let ways = network.ways(role);
-                ways.into_iter().map(move |way| (number, way.streams(role, settings, buffers)))
-            })
-            .collect()
+    ) -> Vec<(PathId, Streams)> {
+        let count = match role {
+            Role::Hub => 1,
+            Role::Server => self.channels.len(),
+        };
+        let mut all = Vec::new();
+        for (channel, networks) in self.channels[..count].iter().enumerate() {
+            for (network, place) in networks.iter().enumerate() {
+                let ways = place.ways(role).into_iter();
+                let path = PathId { channel, network };
+                all.extend(ways.map(|way| (path, way.streams(role, settings, buffers))));
+            }
+        }
+        all
     }
 }
 
@@ -313,22 +334,38 @@ impl Endpoint {
 /// Most networks that carry the same.
 const MAX_NETWORKS: usize = 4;
 
+/// Most channels among which services are divided.
+const MAX_CHANNELS: usize = 8;
+
 /// Most hubs of one network.
 const MAX_HUBS: usize = 16;
 
 fn read_all(text: &str) -> Result<Channels, String> {
-    let mut texts: Vec<_> = text.split_whitespace().collect();
-    if texts.is_empty() {
-        texts.push("");
+    // Within a channel a `+` would be part of a name; between two it stands alone.
+    let words: Vec<_> = text.split_whitespace().collect();
+    let channels =
+        words.split(|word| *word == "+").map(read_channel).collect::<Result<Vec<_>, _>>()?;
+    if channels.len() > MAX_CHANNELS {
+        return Err(format!("{} channels; at most {MAX_CHANNELS} are possible", channels.len()));
     }
+    let twice = channels.iter().enumerate().find(|(at, channel)| channels[..*at].contains(channel));
+    if let Some((at, _)) = twice {
+        return Err(format!("channel {} is one of those before it", at + 1));
+    }
+    Ok(Channels { text: text.to_owned(), channels })
+}
+
+/// The networks of one channel.
+fn read_channel(texts: &[&str]) -> Result<Vec<Network>, String> {
     if texts.len() > MAX_NETWORKS {
         return Err(format!("{} networks; at most {MAX_NETWORKS} carry the same", texts.len()));
     }
+    let texts = if texts.is_empty() { &[""] } else { texts };
     let networks = texts.iter().map(|text| read(text)).collect::<Result<Vec<_>, _>>()?;
     if networks.len() > 1 && networks.iter().any(|network| !network.is_network()) {
         return Err("shared memory is no network beside others".to_owned());
     }
-    Ok(Channels { text: text.to_owned(), networks })
+    Ok(networks)
 }
 
 /// Hubs by their names, separated by commas.

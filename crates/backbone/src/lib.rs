@@ -109,7 +109,7 @@ pub use error::BackboneError;
 pub use frame::{BusEvent, FrameFlags, FrameHeader, Incarnation, Kind, Role};
 pub use merge::PathCounts;
 pub use outbound::{FrameSink, Offer, Outbound};
-pub use paths::{PathSink, PathSource};
+pub use paths::{PathId, PathSink, PathSource};
 pub use pieces::MAX_BODY_BYTES;
 pub use port::{FrameSource, HostClock, Port, PortSettings};
 pub use presence::{ClockOffset, Key, MAX_NAME_BYTES, MAX_PEERS};

@@ -31,7 +31,8 @@ const MAX_HELD_BYTES: usize = 4 << 20;
 /// comes each 100 ms.
 const ALIVE: Duration = Duration::from_millis(350);
 
-/// A path on which nothing came for so long, while something came on others, is silent.
+/// A path on which nothing came for so long, while something came on others of its
+/// channel, is silent.
 const SILENCE: Duration = Duration::from_secs(1);
 
 /// A peer of which nothing came for so long is forgotten.
@@ -57,6 +58,8 @@ pub struct PathCounts {
 #[derive(Debug)]
 pub(crate) struct Merge {
     senders: Vec<Sender>,
+    /// The channel of each path. Hubs of other channels are not heard on it.
+    channels: Vec<usize>,
     /// When something was last heard, by path.
     heard: Vec<Time>,
     is_silent: Vec<bool>,
@@ -142,9 +145,13 @@ impl Sender {
 }
 
 impl Merge {
-    pub(crate) fn new(paths: usize) -> Self {
+    /// Paths, by the channel of each.
+    pub(crate) fn new(channels: impl IntoIterator<Item = usize>) -> Self {
+        let channels = Vec::from_iter(channels);
+        let paths = channels.len();
         Self {
             senders: Vec::new(),
+            channels,
             heard: vec![Time::ZERO; paths],
             is_silent: vec![false; paths],
             looked: Time::ZERO,
@@ -213,9 +220,12 @@ impl Merge {
     }
 
     fn look_at_paths(&mut self) {
-        let last = self.heard.iter().copied().max().unwrap_or(Time::ZERO);
-        for (heard, is_silent) in self.heard.iter().zip(&mut self.is_silent) {
-            let was_silent = core::mem::replace(is_silent, last.since(*heard) >= SILENCE);
+        for (path, is_silent) in self.is_silent.iter_mut().enumerate() {
+            let channel = self.channels[path];
+            let heard = self.heard.iter().zip(&self.channels);
+            let beside = heard.filter(|(_, other)| **other == channel).map(|(heard, _)| *heard);
+            let last = beside.max().unwrap_or(Time::ZERO);
+            let was_silent = core::mem::replace(is_silent, last.since(self.heard[path]) >= SILENCE);
             self.counts.losses += u64::from(*is_silent && !was_silent);
         }
     }

@@ -1,5 +1,6 @@
 //! A port with several ways to its peers: to several hubs, each of which is reached
-//! by unicast, or over several networks that carry the same.
+//! by unicast, over several networks that carry the same, or over several channels
+//! with hubs of their own.
 
 use std::time::Duration;
 
@@ -17,6 +18,15 @@ const PATIENCE: Duration = Duration::from_millis(20);
 /// Of the time between two looks, no more than this counts: if it was longer, then
 /// the sender stood still.
 const LONGEST_STEP: Duration = Duration::from_millis(2);
+
+/// Which of the networks a way of a port crosses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathId {
+    /// The channel, from 0: other channels have other hubs.
+    pub channel: usize,
+    /// The network of this channel, from 0: each of them carries the same.
+    pub network: usize,
+}
 
 /// Sends each frame on all ways.
 #[derive(Debug)]
@@ -116,21 +126,28 @@ impl<K: FrameSink> FrameSink for PathSink<K> {
 /// Receives over all ways.
 #[derive(Debug)]
 pub struct PathSource<R> {
-    /// Each with the number of its network.
+    /// Each with the number of its path.
     ways: Vec<(usize, R)>,
-    /// Where frames come over more than one network.
+    /// Where the same comes over more than one path.
     merge: Option<Merge>,
     /// Which is read first: another one each time.
     first: usize,
 }
 
 impl<R: FrameSource> PathSource<R> {
-    /// Receives over these, each with the number of its network, counted from 0: over
-    /// each network the same comes.
-    pub fn new(sources: impl IntoIterator<Item = (usize, R)>) -> Self {
-        let ways: Vec<_> = sources.into_iter().collect();
-        let networks = ways.iter().map(|(network, _)| network + 1).max().unwrap_or(0);
-        let merge = (networks > 1).then(|| Merge::new(networks));
+    /// Receives over these; over each network of a channel the same comes.
+    pub fn new(sources: impl IntoIterator<Item = (PathId, R)>) -> Self {
+        let mut paths: Vec<PathId> = Vec::new();
+        let mut ways = Vec::new();
+        for (path, source) in sources {
+            let known = paths.iter().position(|other| *other == path);
+            ways.push((known.unwrap_or(paths.len()), source));
+            if known.is_none() {
+                paths.push(path);
+            }
+        }
+        let is_redundant = paths.iter().any(|path| path.network > 0);
+        let merge = is_redundant.then(|| Merge::new(paths.iter().map(|path| path.channel)));
         Self { ways, merge, first: 0 }
     }
 }
@@ -142,9 +159,9 @@ impl<R: FrameSource> FrameSource for PathSource<R> {
         let each = limit.div_ceil(ways.len().max(1));
         let (later, sooner) = ways.split_at_mut(*first);
         let mut count = 0;
-        for (network, source) in sooner.iter_mut().chain(later) {
+        for (path, source) in sooner.iter_mut().chain(later) {
             count += source.poll(now, each, |frame| match merge {
-                Some(merge) => merge.take(now, *network, frame, &mut on_frame),
+                Some(merge) => merge.take(now, *path, frame, &mut on_frame),
                 None => on_frame(frame),
             });
         }
@@ -178,6 +195,7 @@ impl<R: FrameSource> FrameSource for PathSource<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::frame::Kind;
     use std::cell::RefCell;
     use std::rc::Rc;
 
@@ -234,6 +252,64 @@ mod tests {
         assert_eq!(sink.offer(&head(1), &[]), Offer::Taken);
         assert_eq!(sink.offer(&head(2), &[]), Offer::Taken);
         assert!(said.iter().all(|said| said.borrow().frames == [1, 2]));
+    }
+
+    /// A way on which frames of a sender, with these numbers, have come.
+    struct Ear(Vec<Vec<u8>>);
+
+    impl Ear {
+        fn of(sender: u32, numbers: impl IntoIterator<Item = u32>) -> Self {
+            let frame = |number| {
+                let mut header = FrameHeader::new(Kind::Item, Incarnation::ALL, 0);
+                (header.sender, header.stream_seq) = (Incarnation(sender), number);
+                header.encode().to_vec()
+            };
+            Self(numbers.into_iter().map(frame).collect())
+        }
+    }
+
+    impl FrameSource for Ear {
+        fn poll(&mut self, _: Time, _: usize, on_frame: impl FnMut(&[u8])) -> usize {
+            let frames = std::mem::take(&mut self.0);
+            frames.iter().map(Vec::as_slice).for_each(on_frame);
+            frames.len()
+        }
+
+        fn work(&mut self, _: Time) {}
+
+        fn is_ready(&self) -> bool {
+            true
+        }
+
+        fn failure(&self) -> Option<&str> {
+            None
+        }
+    }
+
+    /// Sender and number of what is read.
+    fn read(mut source: PathSource<Ear>) -> Vec<(u32, u32)> {
+        let mut read = Vec::new();
+        source.poll(Time::from_nanos(1), 100, |frame| {
+            let (header, _) = FrameHeader::decode(frame).expect("a frame");
+            read.push((header.sender.0, header.stream_seq));
+        });
+        read.sort_unstable();
+        read
+    }
+
+    #[test]
+    fn channels_have_hubs_of_their_own_and_networks_of_a_channel_carry_the_same() {
+        let path = |channel, network| PathId { channel, network };
+        let alone = [(path(0, 0), Ear::of(7, 1..3)), (path(1, 0), Ear::of(8, 1..3))];
+        let source = PathSource::new(alone);
+        assert!(source.merge.is_none(), "nothing comes twice");
+        assert_eq!(read(source), [(7, 1), (7, 2), (8, 1), (8, 2)]);
+        let both = [
+            (path(0, 0), Ear::of(7, 1..3)),
+            (path(0, 1), Ear::of(7, 1..3)),
+            (path(1, 0), Ear::of(8, 1..3)),
+        ];
+        assert_eq!(read(PathSource::new(both)), [(7, 1), (7, 2), (8, 1), (8, 2)]);
     }
 
     #[test]

@@ -12,6 +12,7 @@ use tapeline_time::Time;
 use crate::error::BackboneError;
 use crate::frame::Role;
 use crate::outbound::{FrameSink, Offer};
+use crate::paths::PathId;
 use crate::port::FrameSource;
 use crate::settings::EngineSettings;
 
@@ -38,6 +39,10 @@ impl Channels {
     pub(crate) const fn is_network(&self) -> bool {
         match self.0 {}
     }
+
+    pub(crate) const fn are_several(&self) -> bool {
+        match self.0 {}
+    }
 }
 
 impl fmt::Display for Channels {
@@ -58,7 +63,7 @@ impl Engine {
         &mut self,
         _: Role,
         _: &Channels,
-    ) -> Result<Vec<(usize, AeronSink, AeronSource)>, BackboneError> {
+    ) -> Result<Vec<(PathId, AeronSink, AeronSource)>, BackboneError> {
         match self.0 {}
     }
 

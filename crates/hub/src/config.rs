@@ -38,6 +38,10 @@ pub struct HubConfig {
     /// every item open, the first by order is used, and another goes on where it
     /// was when it is lost. Default none.
     pub mirrored_services: Vec<String>,
+    /// How long the first source of a mirrored service, by order, is there again until
+    /// it is used again, in milliseconds; by the service's name. Default none: whoever
+    /// is used stays so.
+    pub failback_ms: BTreeMap<String, u64>,
     /// Services that consumers know by the name of a group alone. Default none.
     pub service_groups: Vec<ServiceGroup>,
     /// Items that services may have at a time, by the names that consumers know. At the
@@ -138,6 +142,7 @@ impl HubConfig {
             ni_tls: None,
             ni_services: None,
             mirrored_services: Vec::new(),
+            failback_ms: BTreeMap::new(),
             service_groups: Vec::new(),
             service_items: BTreeMap::new(),
             service_kinds: BTreeMap::new(),
@@ -179,6 +184,7 @@ impl HubConfig {
             ni_tls,
             ni_services: _,
             mirrored_services: _,
+            failback_ms: _,
             service_groups: _,
             service_items: _,
             service_kinds: _,

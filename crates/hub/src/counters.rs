@@ -42,6 +42,8 @@ tapeline_counters::counts! {
         mirror_switches: u64 = total;
         /// and of which servers were told nothing, as both had the same.
         mirror_switches_unseen: u64 = total;
+        /// Mirrored services that went back to their first source.
+        mirror_failbacks: u64 = total;
         /// Items of sources that left, as they are not configured any more, that went on
         /// at another one.
         items_moved: u64 = total;

@@ -167,6 +167,9 @@ impl HubMember {
         if shape.mirrored {
             let services = 0..shape.services;
             config.mirrored_services = services.map(|service| format!("S{service}")).collect();
+            // Every other service goes back to its first source.
+            let going_back = (0..shape.services).step_by(2).map(|service| format!("S{service}"));
+            config.failback_ms = going_back.map(|name| (name, 4_000)).collect();
         }
         if shape.grouped {
             config.service_groups = (0..shape.services).map(|it| group(shape, it)).collect();

@@ -1,17 +1,20 @@
 use super::*;
 
-fn all_streams(text: &str, role: Role) -> Vec<(usize, Streams)> {
+/// The first channel, where it is the only one on one network.
+const ONLY: PathId = PathId { channel: 0, network: 0 };
+
+fn all_streams(text: &str, role: Role) -> Vec<(PathId, Streams)> {
     streams_with(text, role, &EngineSettings::default())
 }
 
 const BUFFERS: Buffers = Buffers { receive_bytes: 2000, window_bytes: 1000, send_bytes: 3000 };
 
-fn streams_with(text: &str, role: Role, settings: &EngineSettings) -> Vec<(usize, Streams)> {
+fn streams_with(text: &str, role: Role, settings: &EngineSettings) -> Vec<(PathId, Streams)> {
     Channels::parse(text).unwrap().streams(role, settings, BUFFERS)
 }
 
 fn streams(text: &str, role: Role) -> Streams {
-    let [(0, ref streams)] = all_streams(text, role)[..] else { panic!("one way: {text}") };
+    let [(ONLY, ref streams)] = all_streams(text, role)[..] else { panic!("one way: {text}") };
     streams.clone()
 }
 
@@ -113,8 +116,8 @@ fn a_server_reaches_all_hubs_and_a_hub_is_the_first() {
     let text = "aeron:udp?control=hub-a:41000,hub-b:42000|interface=10.0.0.7";
     let server = all_streams(text, Role::Server);
     assert_eq!(server.len(), 2);
-    for ((network, streams), hub) in server.iter().zip(["hub-a:41", "hub-b:42"]) {
-        assert_eq!(*network, 0);
+    for ((path, streams), hub) in server.iter().zip(["hub-a:41", "hub-b:42"]) {
+        assert_eq!(*path, ONLY);
         assert!(streams.publication.uri.contains(&format!("endpoint={hub}001|")));
         assert!(streams.subscription.uri.contains(&format!("control={hub}000|")));
     }
@@ -127,10 +130,27 @@ fn a_server_reaches_all_hubs_and_a_hub_is_the_first() {
 fn networks_carry_the_same() {
     let text = "aeron:udp?endpoint=239.1.1.1:4000|interface=10.1.0.0/24 \
                 aeron:udp?control=h:5000,i:5000|interface=10.2.0.0/24";
-    let numbers =
-        |role| -> Vec<_> { all_streams(text, role).iter().map(|(number, _)| *number).collect() };
-    assert_eq!((numbers(Role::Hub), numbers(Role::Server)), (vec![0, 1], vec![0, 1, 1]));
-    assert!(Channels::parse(text).unwrap().is_network());
+    assert_eq!(paths(text, Role::Hub), [(0, 0), (0, 1)]);
+    assert_eq!(paths(text, Role::Server), [(0, 0), (0, 1), (0, 1)]);
+    let channels = Channels::parse(text).unwrap();
+    assert!(channels.is_network() && !channels.are_several());
+}
+
+/// Channel and network of each way.
+fn paths(text: &str, role: Role) -> Vec<(usize, usize)> {
+    let path = |(path, _): &(PathId, Streams)| (path.channel, path.network);
+    all_streams(text, role).iter().map(path).collect()
+}
+
+#[test]
+fn a_server_is_on_all_channels_and_a_hub_on_the_first() {
+    let text = "aeron:udp?endpoint=239.1.1.1:4000 aeron:udp?endpoint=239.2.1.1:4000 \
+                + aeron:udp?control=h:5000,i:5000 + aeron:ipc";
+    let server = [(0, 0), (0, 1), (1, 0), (1, 0), (2, 0)];
+    assert_eq!(paths(text, Role::Server), server);
+    assert_eq!(paths(text, Role::Hub), [(0, 0), (0, 1)]);
+    let channels = Channels::parse(text).unwrap();
+    assert!(channels.is_network() && channels.are_several());
 }
 
 #[test]
@@ -178,6 +198,8 @@ fn what_is_wrong_is_named() {
         ("aeron:udp?control=h:4000,h:4000", "named twice"),
         ("aeron:udp?control=h:4000,", "not HOST:PORT"),
         ("aeron:ipc aeron:udp?control=h:4000", "no network beside others"),
+        ("aeron:udp?control=h:4000 +", "must begin with"),
+        ("aeron:udp?control=h:4000 + aeron:ipc + aeron:udp?control=h:4000", "channel 3 is one of"),
     ];
     for (text, expected) in cases {
         let problem = problem(text);

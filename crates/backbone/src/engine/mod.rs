@@ -30,6 +30,7 @@ pub use crate::channel::Channels;
 use crate::channel::Streams;
 use crate::error::BackboneError;
 use crate::frame::Role;
+use crate::paths::PathId;
 use crate::port::{Port, PortSettings};
 use crate::settings::{Driver, EngineSettings};
 pub use link::{AeronSink, AeronSource};
@@ -153,11 +154,11 @@ impl Engine {
         &mut self,
         role: Role,
         channels: &Channels,
-    ) -> Result<Vec<(usize, AeronSink, AeronSource)>, BackboneError> {
+    ) -> Result<Vec<(PathId, AeronSink, AeronSource)>, BackboneError> {
         let mut ends = Vec::new();
-        for (network, streams) in channels.streams(role, &self.settings, self.buffers) {
+        for (path, streams) in channels.streams(role, &self.settings, self.buffers) {
             let (sink, source) = self.way(channels, &streams)?;
-            ends.push((network, sink, source));
+            ends.push((path, sink, source));
         }
         Ok(ends)
     }

@@ -20,7 +20,7 @@ struct Reading {
 
 impl Reading {
     fn new() -> Self {
-        Self { merge: Merge::new(2), read: Vec::new() }
+        Self { merge: Merge::new([0, 0]), read: Vec::new() }
     }
 
     fn put(&mut self, ms: u64, path: usize, bytes: &[u8]) {
@@ -192,4 +192,25 @@ proptest! {
         let expected: Vec<_> = came.map(|(index, _)| i64::from(number(index))).collect();
         prop_assert_eq!(read, expected);
     }
+}
+
+#[test]
+fn a_network_is_silent_beside_those_of_its_channel_alone() {
+    let mut reading = Reading { merge: Merge::new([0, 0, 1]), read: Vec::new() };
+    let other = frame(8, 5, Kind::Presence, FrameFlags::empty());
+    for ms in (0..5_000).step_by(100) {
+        // Of the first channel nothing comes any more: its hub is gone.
+        reading.put(ms, 2, &other);
+        if ms < 1_000 {
+            reading.presence(ms, 0, 3);
+            reading.presence(ms, 1, 3);
+        }
+        let _ = reading.wait(ms);
+    }
+    assert_eq!((reading.merge.counts().silent, reading.merge.counts().losses), (0, 0));
+    for ms in (5_000..8_000).step_by(100) {
+        reading.presence(ms, 1, 3);
+        let _ = reading.wait(ms);
+    }
+    assert_eq!((reading.merge.counts().silent, reading.merge.counts().losses), (1, 1));
 }

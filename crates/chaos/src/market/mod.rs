@@ -27,13 +27,19 @@ const TEXT: &str =
     "An instrument with a name that is about as long as the rest of an update of a quote";
 
 /// What an image or an update with this number says.
-fn content(seq: u32) -> [(i16, Primitive<'static>); 2] {
+pub(crate) fn content(seq: u32) -> [(i16, Primitive<'static>); 2] {
     [(ACVOL_1, Primitive::Uint(seq.into())), (DSPLY_NAME, Primitive::Rmtes(TEXT.as_bytes()))]
 }
 
 /// The name of an item by its number.
 fn name(item: usize) -> String {
     format!("ITEM{item}")
+}
+
+/// The number of an item of so many by its name.
+pub(crate) fn item_of(name: Option<&[u8]>, items: usize) -> Option<usize> {
+    let name = std::str::from_utf8(name?).ok()?;
+    name.strip_prefix("ITEM")?.parse().ok().filter(|item| *item < items)
 }
 
 /// Loopback, at a port of the system's choice.

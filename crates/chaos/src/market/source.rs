@@ -13,7 +13,7 @@ use tapeline_api::{
 };
 use tapeline_time::host_now;
 
-use super::{SERVICE, Watcher, content};
+use super::{SERVICE, Watcher, content, item_of};
 use crate::lan::Host;
 use crate::program::wait_until;
 
@@ -161,15 +161,31 @@ pub struct Source {
 impl Source {
     /// Starts one; port 0 for one that is free.
     pub fn start(tape: &Arc<Tape>, address: SocketAddr) -> Self {
-        Self::start_on(tape, address, thread::spawn)
+        Self::start_of(SERVICE, tape, address)
+    }
+
+    /// The same of another service.
+    pub fn start_of(service: &'static str, tape: &Arc<Tape>, address: SocketAddr) -> Self {
+        Self::start_on(service, tape, address, thread::spawn)
     }
 
     /// The same on a host, at a port.
     pub fn start_on_host(tape: &Arc<Tape>, host: &Host, port: u16) -> Self {
-        Self::start_on(tape, (host.address, port).into(), |work| host.spawn(work))
+        Self::start_on_host_of(SERVICE, tape, host, port)
+    }
+
+    /// The same of another service.
+    pub fn start_on_host_of(
+        service: &'static str,
+        tape: &Arc<Tape>,
+        host: &Host,
+        port: u16,
+    ) -> Self {
+        Self::start_on(service, tape, (host.address, port).into(), |work| host.spawn(work))
     }
 
     fn start_on(
+        service: &'static str,
         tape: &Arc<Tape>,
         address: SocketAddr,
         spawn: impl FnOnce(Box<dyn FnOnce() + Send>) -> JoinHandle<()>,
@@ -178,7 +194,7 @@ impl Source {
         let (listening, listens) = std::sync::mpsc::channel();
         let (thread_tape, thread_stop) = (Arc::clone(tape), Arc::clone(&stop));
         let work = Box::new(move || {
-            let service = ServiceSpec::new(1, SERVICE);
+            let service = ServiceSpec::new(1, service);
             let mut provider =
                 Provider::new(ProviderConfig::new([service.entry()])).expect("a reactor");
             let address = provider.listen(address).expect("a free port");
@@ -292,9 +308,7 @@ fn on_request(
 ) {
     let (stream, item) = match event {
         ProviderEvent::Request { stream, request, .. } => {
-            let name = request.key.name.and_then(|name| std::str::from_utf8(name).ok());
-            let item = name.and_then(|name| name.strip_prefix("ITEM")?.parse().ok());
-            let Some(item) = item.filter(|item| *item < tape.last.len()) else {
+            let Some(item) = item_of(request.key.name, tape.last.len()) else {
                 let _ =
                     responses.close(*stream, tapeline_rwf::StateCode::NOT_FOUND, "no such item");
                 return;

@@ -121,7 +121,17 @@ impl Watcher {
 
     /// The same on a host.
     pub fn start_on_host(tape: &Tape, host: &Host, servers: &[SocketAddr]) -> Self {
-        Self::start_on(SERVICE, Protocol::default(), tape, servers, |work| host.spawn(work))
+        Self::start_on_host_of(SERVICE, tape, host, servers)
+    }
+
+    /// The same of another service.
+    pub fn start_on_host_of(
+        service: &'static str,
+        tape: &Tape,
+        host: &Host,
+        servers: &[SocketAddr],
+    ) -> Self {
+        Self::start_on(service, Protocol::default(), tape, servers, |work| host.spawn(work))
     }
 
     /// One that speaks JSON over WebSocket.

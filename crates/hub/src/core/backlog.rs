@@ -132,6 +132,14 @@ impl Backlog {
         self.works.iter().any(is_it)
     }
 
+    /// Whether there may be items that a source is still to be asked to stand by with.
+    pub(crate) fn is_mirroring(&self, place: (u32, u16, u32)) -> bool {
+        self.works.iter().any(|work| {
+            matches!(work, Work::Mirror { source, service_id, generation, .. }
+                if (*source, *service_id, *generation) == place)
+        })
+    }
+
     /// Whether items may be still to be told something.
     #[inline]
     pub(crate) fn has_sayings(&self) -> bool {
@@ -273,6 +281,7 @@ impl Core {
                     self.move_to_others(*service);
                     self.say_service(*service, out);
                     self.tell_modes(*service, out);
+                    self.look_for_first(now, *service);
                     return true;
                 }
                 self.change_next(now, *service, left, out)

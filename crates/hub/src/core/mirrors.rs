@@ -13,12 +13,16 @@
 //! image that replaces what servers have. Nothing is asked of anybody. An item
 //! that no standby has is asked for, as of any other service.
 //!
+//! A service may go back to the first source some time after that is there again (see
+//! [`failback`]).
+//!
 //! Private streams, snapshots and dictionaries are not mirrored.
 //!
 //! The same is done for a while, of any service, for what is open at a source that
 //! leaves (see `routes`): it is asked for at the one source that is chosen for it, and
 //! goes on there as soon as that has it.
 
+mod failback;
 mod go_on;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -32,6 +36,7 @@ use tapeline_omm::state::is_final;
 use tapeline_rwf::{Domain, MapAction, Msg, RefreshFlags};
 use tapeline_time::Time;
 
+pub(super) use self::failback::Failbacks;
 use super::Core;
 use super::backlog::Work;
 use super::choice::would_take;
@@ -80,6 +85,11 @@ impl Mirrors {
     /// Items that wait to be asked for.
     pub(crate) fn waiting(&self) -> usize {
         self.queue.len()
+    }
+
+    /// Whether all that it was asked for is answered.
+    fn is_settled(&self) -> bool {
+        self.queue.is_empty() && self.asked == 0
     }
 
     pub(crate) fn items(&self) -> impl Iterator<Item = (i32, u32)> + '_ {

@@ -91,6 +91,7 @@ use expiries::Expiries;
 use follow_ups::FollowUps;
 use identify::Identification;
 use items::Items;
+use mirrors::Failbacks;
 use pace::Behind;
 use posts::Posts;
 use pressure::Pressure;
@@ -133,6 +134,7 @@ pub struct Core {
     behind: Behind,
     /// More waits for the backbone than should.
     pressure: Pressure,
+    failbacks: Failbacks,
 }
 
 impl Core {
@@ -159,6 +161,7 @@ impl Core {
             follow_ups: FollowUps::default(),
             behind: Behind::default(),
             pressure: Pressure::default(),
+            failbacks: Failbacks::default(),
             config,
         }
     }
@@ -246,7 +249,8 @@ impl Core {
         let sources = self.sources.iter().flat_map(deadlines).flatten();
         let others = [self.timers.next_ms(), self.posts.next_ms()];
         let timers = sources.chain(others.into_iter().flatten()).min().map(at_ms);
-        timers.into_iter().chain(self.next_repair()).chain(self.pressure.deadline()).min()
+        let looks = [self.next_repair(), self.pressure.deadline(), self.failbacks.deadline()];
+        timers.into_iter().chain(looks.into_iter().flatten()).min()
     }
 
     /// Time has passed.
@@ -262,6 +266,7 @@ impl Core {
             self.source_timeout(source, out);
         }
         self.check_login_ends(now, out);
+        self.fail_back(now, out);
         for _ in 0..DUE_PER_TURN {
             let Some((at, item)) = self.timers.due(ms(now)) else { break };
             self.item_timeout(now, at, item, out);

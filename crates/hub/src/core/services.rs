@@ -48,6 +48,9 @@ pub(crate) struct HubService {
     pub(crate) is_left: bool,
     /// The one of them that is used, or was.
     pub(crate) active: Option<u32>,
+    /// Mirrored: how long its first source is there again until it is the active one
+    /// again, if it ever is, in milliseconds.
+    pub(crate) failback_ms: Option<u64>,
     /// Where the search for a source begins when all are equal.
     pub(crate) turn: u32,
     /// What each route said last that the service is, by its number and its own name
@@ -82,6 +85,8 @@ pub(crate) struct Services {
     by_name: BTreeMap<Text, u16>,
     /// Names of those whose sources mirror each other.
     mirrored: BTreeSet<Text>,
+    /// After how long those of them go back to their first source that do, by name.
+    failback_ms: BTreeMap<Text, u64>,
     /// Most items of those that have a bound, by name.
     max_items: BTreeMap<Text, usize>,
     /// Whether images are kept of those that have a word of their own, by name.
@@ -129,6 +134,7 @@ impl Services {
             by_id: BTreeMap::new(),
             by_name: BTreeMap::new(),
             mirrored: mirrored_services.iter().map(|name| name.as_str().into()).collect(),
+            failback_ms: by_text(&config.failback_ms),
             max_items: by_text(&config.service_items),
             is_cached: by_text(&config.service_cache),
             kinds: by_text(&config.service_kinds),
@@ -198,8 +204,10 @@ impl Services {
         };
         let max_items = self.max_items.get(name).copied();
         let is_cached = self.is_cached.get(name).copied();
+        let failback_ms = self.failback_ms.get(name).copied();
         let name = name.clone();
-        let service = HubService { name, sharing, max_items, is_cached, ..Default::default() };
+        let service =
+            HubService { name, sharing, failback_ms, max_items, is_cached, ..Default::default() };
         self.by_id.insert(id, service);
         Some(id)
     }

@@ -170,3 +170,62 @@ fn what_a_standby_closes_is_no_matter() {
     world.says(sources[0], &provider::update(3, 5));
     assert_eq!(world.frames().len(), 1);
 }
+
+/// A hub whose service FEED goes back to its first source after ten seconds.
+fn failing_back() -> (World, Vec<SessionId>) {
+    let mut config = config(2);
+    config.failback_ms = [("FEED".to_owned(), 10_000)].into();
+    let (mut world, sources) = mirrored_with(config);
+    world.open(A, 7, "TRI.N");
+    for source in &sources {
+        world.says(*source, &provider::refresh(3, "TRI.N"));
+    }
+    world.forget();
+    (world, sources)
+}
+
+#[test]
+fn the_first_source_is_used_again_when_it_was_there_for_long_enough() {
+    let (mut world, sources) = failing_back();
+    world.closed(sources[0]);
+    world.pass(250);
+    let back = world.source_up(0);
+    world.says(back, &provider::refresh(3, "TRI.N"));
+    world.forget();
+    world.pass(9_500);
+    assert!(world.modes_heard_by(back).is_empty(), "it stands by");
+    world.says(back, &provider::update(3, 1));
+    assert_eq!(world.frames(), [""; 0]);
+    world.says(sources[1], &provider::update(3, 1));
+    assert_eq!(world.frames().len(), 1);
+    world.forget();
+
+    world.pass(600);
+    assert_eq!(world.modes_heard_by(back), [1]);
+    assert_eq!(world.modes_heard_by(sources[1]), [2]);
+    assert_eq!(world.frames(), [""; 0], "servers have what it has");
+    world.says(back, &provider::update(3, 2));
+    assert_eq!(world.frames().len(), 1, "its updates count");
+    assert_eq!(world.core.counters().mirror_failbacks, 1);
+    // The other stands by again.
+    world.says(sources[1], &provider::refresh(4, "TRI.N"));
+    assert_eq!(world.core.counters().mirrors, 1);
+}
+
+#[test]
+fn a_first_source_that_has_not_all_or_goes_again_is_not_used() {
+    let (mut world, sources) = failing_back();
+    world.closed(sources[0]);
+    world.pass(250);
+    let back = world.source_up(0);
+    world.pass(11_000);
+    assert_eq!(world.core.counters().mirror_failbacks, 0, "it has not answered");
+    world.closed(back);
+    world.pass(500);
+    let again = world.source_up(0);
+    world.says(again, &provider::refresh(3, "TRI.N"));
+    world.pass(9_000);
+    assert_eq!(world.core.counters().mirror_failbacks, 0, "its time began anew");
+    world.pass(1_500);
+    assert_eq!(world.core.counters().mirror_failbacks, 1);
+}

@@ -36,6 +36,7 @@ pub(crate) fn hub_config(
             .filter(|service| service.mirror == Mirror::Image)
             .map(|service| service.name.clone())
             .collect(),
+        failback_ms: failbacks(settings),
         service_groups: settings
             .services
             .iter()
@@ -94,6 +95,14 @@ pub(crate) fn hub_config(
 pub(super) fn service_items(settings: &Settings) -> BTreeMap<String, usize> {
     let of = |service: &config::Service| (service.name.clone(), service.max_items);
     settings.services.iter().filter(|it| it.max_items > 0).map(of).collect()
+}
+
+/// After how long mirrored services go back to their first source, by name.
+fn failbacks(settings: &Settings) -> BTreeMap<String, u64> {
+    let of = |service: &config::Service| {
+        Some((service.name.clone(), u64::from(service.failback_after_s?) * 1_000))
+    };
+    settings.services.iter().filter_map(of).collect()
 }
 
 /// Whether images are kept of services that have a word of their own, by name.

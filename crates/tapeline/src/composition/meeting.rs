@@ -28,6 +28,11 @@ pub(super) fn check(settings: &Settings, carrier: &Carrier, roles: Roles) -> Res
     if carrier.is_local() {
         return check_local(settings, is_single);
     }
+    if carrier.has_several_channels() && !roles.is_server {
+        let text = "a hub is on one channel, and [backbone] channel has several; run a hub for \
+                    the services of each, and give all channels to servers";
+        return Err(Failure::Setting(text.to_owned()));
+    }
     let is_embedded = settings.backbone.driver == Driver::Embedded;
     if carrier.is_network() || !is_single || !is_embedded {
         return Ok(());
@@ -93,6 +98,18 @@ mod tests {
             let carrier = carrier(&Settings::default(), roles).expect("good");
             assert_eq!(carrier.to_string(), "aeron:ipc");
         }
+    }
+
+    #[cfg(feature = "aeron")]
+    #[test]
+    fn several_channels_are_for_servers() {
+        let text = "aeron:udp?control=a:4000 + aeron:udp?control=b:4000";
+        let settings = settings(|settings| settings.backbone.channel = Some(text.to_owned()));
+        let carrier = carrier(&settings, SERVER).expect("good");
+        assert!(check(&settings, &carrier, SERVER).is_ok());
+        assert!(check(&settings, &carrier, BOTH).is_ok(), "its hub is on the first");
+        let failure = check(&settings, &carrier, HUB).expect_err("which one?");
+        assert!(failure.to_string().contains("run a hub for"), "{failure}");
     }
 
     #[test]

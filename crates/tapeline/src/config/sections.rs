@@ -188,7 +188,9 @@ section! {
         /// byte of the group odd. `aeron:udp?control=HUBHOST:PORT`: unicast; servers name
         /// several hubs, separated by commas, and a hub itself alone. Several channels
         /// of networks, separated by blanks: each frame goes over all of them, and the
-        /// first copy is used.
+        /// first copy is used. Several of all that, with a ` + ` between them: services
+        /// are divided over them, a server meets the hubs of each, and a hub is on the
+        /// first.
         /// Further parameters: `ttl`, `mtu`, `term-length`, `fc`, `stream-id`.
         /// Without it, `local` where hub and server are one process and neither
         /// `driver` nor `dir` is set, else `aeron:ipc`.

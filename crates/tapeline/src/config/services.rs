@@ -124,6 +124,10 @@ section! {
         /// where it was, without a request, and without a word for items of which
         /// both have the same.
         "mirror" => mirror: Mirror = Mirror::Off;
+        /// At the hub, of a mirrored service: how long the first of its providers, by
+        /// `order`, is there again until it is used again. Without it, whichever is used
+        /// stays so until it is lost.
+        "failback-after-s" => failback_after_s: Option<u32> = None;
         /// At the hub: the services of sources that are one by this name. Consumers
         /// do not see their own names. An item is asked for at one of them, and goes on
         /// at another one when that is down.
@@ -137,7 +141,13 @@ section! {
 impl Service {
     /// What is in a group is in no other, and consumers do not see it.
     fn check_members(&self, others: &[Self]) -> Result<(), String> {
-        let Self { name, members, mirror, .. } = self;
+        let Self { name, members, mirror, failback_after_s, .. } = self;
+        if *mirror == Mirror::Off && failback_after_s.is_some() {
+            return Err(format!(
+                "service `{name}` has `failback-after-s` and is not mirrored: give it \
+                 `mirror = \"image\"`, or leave the key out"
+            ));
+        }
         if *mirror == Mirror::Image && !members.is_empty() {
             return Err(format!(
                 "service `{name}` has `members` and `mirror`; sources mirror each other in one \

@@ -5,6 +5,7 @@ mod clock;
 mod crowds;
 mod drill;
 pub(crate) mod faults;
+mod groups;
 mod hops;
 mod hostile;
 mod hosts;

@@ -1,4 +1,5 @@
-//! Several hubs without multicast, and several networks that carry the same.
+//! Several hubs without multicast, several networks that carry the same, and services
+//! that are divided over several.
 
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
@@ -197,4 +198,70 @@ fn the_loss_of_one_of_two_networks_is_seen_by_no_consumer() {
     }
     assert!(servers.iter().all(|server| !server.log().contains("frames of a hub were lost")));
     assert!(hub.is_running());
+}
+
+/// Two channels, each with a hub and services of its own.
+const CHANNELS: [&str; 2] = [
+    "aeron:udp?endpoint=239.77.0.1:40456|interface=10.77.0.0/24",
+    "aeron:udp?endpoint=239.77.0.3:40466|interface=10.77.0.0/24",
+];
+
+#[test]
+fn services_are_divided_over_channels_and_what_one_loses_is_that_of_its_services_alone() {
+    const ITEMS: usize = 50;
+    let Some(lan) = Lan::new(4) else { return };
+    let services = ["FEED", "RATES"];
+    let tapes = [(); 2].map(|()| Tape::new(ITEMS));
+    let hubs = [0, 1].map(|at| {
+        let host = lan.host(at + 1);
+        let source = Source::start_on_host_of(services[at], &tapes[at], host, SOURCE_PORT);
+        let address = source.address.to_string();
+        let hub = ["hub", "--backbone", CHANNELS[at], "--source", &address];
+        (tapeline_on(host, &hub), source)
+    });
+    let (port, channels) = (RSSL_PORT.to_string(), CHANNELS.join(" + "));
+    let both = ["server", "--backbone", &channels, "--rssl-port", &port];
+    let server = tapeline_on(lan.host(3), &both);
+    let at: SocketAddr = (lan.host(3).address, RSSL_PORT).into();
+    let watch = |number: usize| {
+        Watcher::start_on_host_of(services[number], &tapes[number], lan.host(4), &[at])
+    };
+    let watchers = [0, 1].map(watch);
+    for (watcher, tape) in watchers.iter().zip(&tapes) {
+        let _ = watcher.wait_fresh();
+        assert_eq!(tape.streams(), ITEMS);
+        tape.set_rate(2_000);
+    }
+    let go_on = |watcher: &Watcher| {
+        let before = watcher.updates();
+        wait_until("updates to go on", || watcher.updates() >= before + 2_000);
+    };
+    watchers.iter().for_each(&go_on);
+
+    let [feed, rates] = &watchers;
+    let ends = [lan.host(2), lan.host(3)];
+    ends.iter().for_each(|host| host.lose(100, 40_466..=40_467));
+    let told = rates.wait_stale();
+    go_on(feed);
+    ends.iter().for_each(|host| host.lose_nothing());
+    let healed = rates.wait_fresh();
+    watchers.iter().for_each(&go_on);
+    for (watcher, tape) in watchers.iter().zip(&tapes) {
+        tape.set_rate(0);
+        let _ = watcher.wait_all_of(tape);
+    }
+    report(format_args!(
+        "one of two channels cut: its service stale after {} ms, fresh {} ms behind its return",
+        told.as_millis(),
+        healed.as_millis()
+    ));
+    assert_eq!(feed.seen.stale.load(Ordering::Relaxed), 0);
+    assert_eq!(feed.holes(), 0);
+    assert_eq!(feed.images(), ITEMS as u64, "no image but the first");
+    assert_eq!(rates.seen.stale.load(Ordering::Relaxed), ITEMS as u64);
+    for watcher in &watchers {
+        assert_eq!(watcher.seen.closed.load(Ordering::Relaxed), 0);
+        assert_eq!(watcher.seen.downs.load(Ordering::Relaxed), 0);
+    }
+    assert!(server.is_running() && hubs.iter().all(|(hub, _)| hub.is_running()));
 }
