@@ -448,7 +448,7 @@ def printed(line: dict) -> str:
     met = "met" if line["met"] else "missed"
     if line["disturbed_percent"] >= OTHERS_TOLD_PERCENT:
         met += f", disturbed: others had {line['disturbed_percent']:.0f} % of the cores"
-    return f"{line['row']:<48}{line['figure']:>8}{of}  {spread:<18}{line['aim']:<20}{met}"
+    return f"{line['row']:<48}{line['figure']:>8}{of}  {spread:<18}{line['aim']:<22}{met}"
 
 
 def main() -> int:
@@ -467,7 +467,7 @@ def main() -> int:
         print(f"bench-tools: no row has `{given.only}` in its name", file=sys.stderr)
         return 2
     print(f"cores {bench.near};{bench.far}, {given.pairs} pairs of {bench.seconds:g} s, theirs and ours in turns")
-    print(f"{'row':<48}{'figure':>8}{'theirs':>10}{'ours':>10}{'ratio':>8}  {'of the pairs':<18}{'aim':<20}")
+    print(f"{'row':<48}{'figure':>8}{'theirs':>10}{'ours':>10}{'ratio':>8}  {'of the pairs':<18}{'aim':<22}")
     every: list[dict] = []
     for row in rows:
         measure(row, given.pairs)

@@ -5,7 +5,7 @@
 #
 # A TEST is a class or Class#method. TAPELINE_DIRECT=1 connects EMA's consumers straight to its
 # providers instead, which shows that a test itself is right. EMA_TRACE=1 has the SDK write every
-# message into target/surefire-reports.
+# message into target/surefire-reports. EMA_HEAP=8g gives each test more memory than 2 GiB.
 #
 # Without a JDK and Maven nothing is tested: status 0, or 1 if CI is set.
 set -euo pipefail
@@ -44,7 +44,7 @@ if [ "${TAPELINE_DIRECT:-}" != 1 ] && [ -z "$program" ]; then
 fi
 export TAPELINE=$program
 
-options=(-B -ntp -q)
+options=(-B -ntp -q "-Dtest.heap=${EMA_HEAP:-2g}")
 if [ ${#tests[@]} -gt 0 ]; then
     options+=("-Dtest=$(IFS=,; echo "${tests[*]}")")
 fi
@@ -72,7 +72,7 @@ if [ -n "$again" ]; then
     mv target/surefire-reports target/first-reports
     reports=(target/first-reports target/surefire-reports)
     status=0
-    mvn -o -B -ntp -q "-Dtest=$again" test >target/maven-again.log 2>&1 || status=$?
+    mvn -o -B -ntp -q "-Dtest.heap=${EMA_HEAP:-2g}" "-Dtest=$again" test >target/maven-again.log 2>&1 || status=$?
     if ! compgen -G 'target/surefire-reports/TEST-*.xml' >/dev/null; then
         cat target/maven-again.log >&2
         exit 1

@@ -66,8 +66,8 @@ final class Consumer implements AutoCloseable {
     }
 
     /** Without a time-out of requests: EMA's cost of the timers of very many grows with their square. */
-    static Consumer ofManyItems(int port) {
-        return new Consumer(Way.SOCKET, Settings.Compression.NONE, 0, port);
+    static Consumer ofManyItems(int... ports) {
+        return new Consumer(Way.SOCKET, Settings.Compression.NONE, 0, ports);
     }
 
     /** RWF in WebSocket frames. */
