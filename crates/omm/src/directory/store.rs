@@ -228,6 +228,37 @@ impl Directory {
         if is_over || status.clear_cache { self.clear() } else { Vec::new() }
     }
 
+    /// Takes a service over as it is in another directory: has it, has it not, or
+    /// has it with other contents. What there is to do about it.
+    pub fn adopt(&mut self, service_id: u16, from: &Self) -> Vec<DirectoryChange> {
+        let Some(theirs) = from.services.get(&service_id) else {
+            return self.delete(service_id).into_iter().collect();
+        };
+        let mut changes = Vec::new();
+        let theirs_name = from.names.get(&service_id);
+        if self.services.contains_key(&service_id) && self.names.get(&service_id) != theirs_name {
+            changes.extend(self.delete(service_id));
+        }
+        let before = self.services.insert(service_id, theirs.clone());
+        if let Some(name) = theirs_name
+            && before.is_none()
+        {
+            // A name has one number: whoever had it is gone.
+            changes.extend(self.ids.get(name).copied().and_then(|id| self.delete(id)));
+            self.ids.insert(name.clone(), service_id);
+            self.names.insert(service_id, name.clone());
+        }
+        match before {
+            None => changes.push(DirectoryChange::Added { service_id }),
+            Some(before) if before != *theirs => {
+                let filters = before.held() | theirs.held();
+                changes.push(DirectoryChange::Updated { service_id, filters });
+            }
+            Some(_) => {}
+        }
+        changes
+    }
+
     /// Forgets all services, as when the connection is lost.
     pub fn clear(&mut self) -> Vec<DirectoryChange> {
         let all: Vec<_> = self.services.keys().copied().collect();

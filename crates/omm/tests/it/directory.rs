@@ -466,3 +466,36 @@ fn a_refresh_names_the_filters_that_it_can_give() {
     let refresh = directory.refresh(&request, &State::open_ok(""));
     assert_eq!(refresh.filter, DirectoryFilter::MINIMUM);
 }
+
+#[test]
+fn a_service_is_taken_over_as_another_directory_has_it() {
+    let other = two_services();
+    let mut directory = Directory::default();
+    for id in [1, 2] {
+        assert_eq!(directory.adopt(id, &other), [DirectoryChange::Added { service_id: id }]);
+        assert_eq!(directory.adopt(id, &other), [], "it is the same");
+    }
+    let mut busier = other.clone();
+    update(&mut busier, ServiceEntry::update(1, vec![load(7)]));
+    let changes = directory.adopt(1, &busier);
+    let [DirectoryChange::Updated { service_id: 1, filters }] = changes[..] else {
+        panic!("{changes:?}")
+    };
+    assert!(filters.contains(DirectoryFilter::LOAD));
+    assert_eq!(deleted(&directory.adopt(2, &Directory::default())), [2]);
+    assert_eq!(directory.adopt(2, &Directory::default()), []);
+    assert_eq!((directory.service_id(b"ONE"), directory.service_id(b"TWO")), (Some(1), None));
+    // A name has one number, a number one name.
+    let mut renumbered = Directory::default();
+    update(&mut renumbered, service(5, "ONE"));
+    let changes = directory.adopt(5, &renumbered);
+    assert_eq!((deleted(&changes), directory.service_id(b"ONE")), (vec![1], Some(5)));
+    let mut renamed = Directory::default();
+    update(&mut renamed, service(5, "FIVE"));
+    let changes = directory.adopt(5, &renamed);
+    assert_eq!(
+        (deleted(&changes), changes.last()),
+        (vec![5], Some(&DirectoryChange::Added { service_id: 5 }))
+    );
+    assert_eq!((directory.service_id(b"ONE"), directory.service_id(b"FIVE")), (None, Some(5)));
+}
