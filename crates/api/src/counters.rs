@@ -9,12 +9,21 @@ counts! {
     pub struct ConsumerCounters = "consumer" {
         /// Items that are open, or are to be.
         items: usize = now, at most "max_items";
+        /// Servers that it is logged in at.
+        servers: usize = now;
         /// Posts that wait for their ack.
         outstanding_posts: usize = now, at most "max_outstanding_posts";
         /// Connections that came about.
         connected: u64 = total;
         /// Connections that were lost, and attempts to connect that failed.
         lost: u64 = total;
+        /// Times that another server of a standby set became the active one, for
+        /// everything or for a service.
+        take_overs: u64 = total;
+        /// Items that went on at another server of a standby set that had them.
+        items_taken_over: u64 = total;
+        /// Servers of a standby set that were left out for good.
+        left_out: u64 = total;
         /// Requests of items that were sent, also after a connection was lost; of a
         /// batch each item.
         requests: u64 = total;

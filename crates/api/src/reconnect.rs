@@ -1,5 +1,7 @@
 //! When to dial which server.
 
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tapeline_time::Time;
@@ -27,6 +29,16 @@ impl Default for ReconnectPolicy {
     }
 }
 
+/// Which server, of as many as there may be, the next consumer of the process
+/// begins with. The first one begins anywhere, so that processes of one consumer
+/// each are spread too.
+pub(crate) fn next_in_turn(seed: u64) -> usize {
+    static FIRST: OnceLock<usize> = OnceLock::new();
+    static TURNS: AtomicUsize = AtomicUsize::new(0);
+    let first = *FIRST.get_or_init(|| (seed >> 32) as usize);
+    first.wrapping_add(TURNS.fetch_add(1, Ordering::Relaxed))
+}
+
 /// Goes round a list of servers. Within a round the next server is tried at
 /// once; before each further round there is a wait that grows.
 ///
@@ -49,11 +61,13 @@ pub(crate) struct Reconnect {
 }
 
 impl Reconnect {
-    pub(crate) fn new(policy: ReconnectPolicy, servers: usize) -> Self {
+    /// So many servers, of which this one is tried first.
+    pub(crate) fn new(policy: ReconnectPolicy, servers: usize, first: usize) -> Self {
+        let servers = servers.max(1);
         Self {
             policy,
-            servers: servers.max(1),
-            next: 0,
+            servers,
+            next: first % servers,
             failed_in_round: 0,
             failed: 0,
             delay: policy.first_delay,
@@ -118,7 +132,7 @@ mod tests {
 
     #[test]
     fn the_wait_comes_after_each_round_and_doubles_up_to_its_limit() {
-        let mut two = Reconnect::new(ReconnectPolicy::default(), 2);
+        let mut two = Reconnect::new(ReconnectPolicy::default(), 2, 0);
         let seen = waits(&mut two, 8);
         let expected = [(0, 0), (1, 1), (0, 0), (1, 2), (0, 0), (1, 4), (0, 0), (1, 5)];
         assert_eq!(seen, expected.map(|(server, wait)| (server, Some(wait))));
@@ -126,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_connection_that_held_starts_over_and_one_that_did_not_does_not() {
-        let mut one = Reconnect::new(ReconnectPolicy::default(), 1);
+        let mut one = Reconnect::new(ReconnectPolicy::default(), 1, 0);
         waits(&mut one, 3);
         let mut now = Time::ZERO;
         one.up(now);
@@ -139,7 +153,7 @@ mod tests {
 
     #[test]
     fn a_lost_connection_goes_to_the_next_server_at_once() {
-        let mut two = Reconnect::new(ReconnectPolicy::default(), 2);
+        let mut two = Reconnect::new(ReconnectPolicy::default(), 2, 0);
         assert_eq!(two.dial(), 0);
         two.up(Time::ZERO);
         let lost = Time::ZERO.after(3 * SECOND);
@@ -148,9 +162,16 @@ mod tests {
     }
 
     #[test]
+    fn a_round_begins_anywhere_and_has_all_servers() {
+        let mut three = Reconnect::new(ReconnectPolicy::default(), 3, 5);
+        let seen = waits(&mut three, 4);
+        assert_eq!(seen, [(2, 0), (0, 0), (1, 1), (2, 0)].map(|(it, wait)| (it, Some(wait))));
+    }
+
+    #[test]
     fn attempts_can_be_limited() {
         let policy = ReconnectPolicy { max_attempts: Some(2), ..ReconnectPolicy::default() };
-        let seen = waits(&mut Reconnect::new(policy, 1), 2);
+        let seen = waits(&mut Reconnect::new(policy, 1, 0), 2);
         assert_eq!(seen, [(0, Some(1)), (0, None)]);
     }
 }

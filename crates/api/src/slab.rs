@@ -50,6 +50,18 @@ impl<T> Slab<T> {
         Key { index, generation: place.generation }
     }
 
+    /// Puts a thing at the place that another table gave it. A table has its
+    /// places either all from another one or all of its own, and things in given
+    /// places are [retired](Self::retire) and not removed.
+    pub(crate) fn insert_at(&mut self, key: Key, content: T) {
+        let len = self.places.len().max(key.index as usize + 1);
+        self.places.resize_with(len, || Place { generation: 0, content: None });
+        let place = &mut self.places[key.index as usize];
+        debug_assert!(place.content.is_none(), "the other table took out what was here");
+        self.len += usize::from(place.content.is_none());
+        *place = Place { generation: key.generation, content: Some(content) };
+    }
+
     /// Takes a thing out. Its place is used again, its key is not.
     pub(crate) fn remove(&mut self, key: Key) -> Option<T> {
         let content = self.retire(key)?;
@@ -126,6 +138,23 @@ mod tests {
         assert_eq!(slab.insert('b').index, 1);
         slab.release(first.index);
         assert_eq!(slab.insert('c').index, first.index);
+    }
+
+    #[test]
+    fn a_table_has_things_by_the_keys_of_another_one() {
+        let mut other = Slab::new();
+        let first = other.insert('a');
+        let second = other.insert('b');
+        let mut slab = Slab::new();
+        slab.insert_at(second, 'B');
+        assert_eq!((slab.get(first), slab.get(second), slab.len()), (None, Some(&'B'), 1));
+        assert_eq!(slab.retire(second), Some('B'));
+        other.remove(second);
+        other.remove(first);
+        let again = other.insert('c');
+        assert_eq!(again.index, second.index);
+        slab.insert_at(again, 'C');
+        assert_eq!((slab.get(second), slab.get(again), slab.len()), (None, Some(&'C'), 1));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use tapeline_omm::post::PostTracker;
 use tapeline_omm::stream::StreamOptions;
 use tapeline_rwf::PostUserInfo;
 
+use super::{ServerOrder, StandbySet};
 use crate::{Login, Protocol, ReconnectPolicy, Server};
 
 /// How a consumer is to behave. The defaults are those of the vendor's
@@ -16,6 +17,10 @@ use crate::{Login, Protocol, ReconnectPolicy, Server};
 pub struct ConsumerConfig {
     /// The servers, in the order to try them.
     pub servers: Vec<Server>,
+    /// With which of them to begin. Default: the first one.
+    pub order: ServerOrder,
+    /// Other servers that stand by for the one that is connected. Default: none.
+    pub standby: Option<StandbySet>,
     /// What is spoken with them. Default: RSSL.
     pub protocol: Protocol,
     /// Who logs in.
@@ -69,6 +74,8 @@ impl ConsumerConfig {
         let usual_timeout = Duration::from_secs(45);
         Self {
             servers: servers.into_iter().collect(),
+            order: ServerOrder::default(),
+            standby: None,
             protocol: Protocol::default(),
             login,
             reconnect: ReconnectPolicy::default(),

@@ -11,7 +11,6 @@ use tapeline_omm::dictionary::FieldDictionary;
 use tapeline_omm::directory::Directory;
 use tapeline_omm::login::LoginFeatures;
 use tapeline_omm::post::PostTracker;
-use tapeline_omm::state::usual;
 use tapeline_omm::stream::{Deliver, Reaction, RecoveryPolicy, StreamOptions};
 use tapeline_rwf::{AckMsg, EncodeError, Encoder, Msg, RefreshFlags, RefreshMsg, State, StatusMsg};
 use tapeline_time::Time;
@@ -34,6 +33,12 @@ pub trait ConsumerOutputs {
     /// Connect to a server of the configuration. It is answered by
     /// [`ConsumerInput::Opened`] or [`ConsumerInput::Closed`].
     fn connect(&mut self, server: usize);
+    /// What follows is of this server of a [`StandbySet`](super::StandbySet): 0 for
+    /// the connection to the servers of the configuration, from 1 on for those that
+    /// stand by. Nothing is done by default: there is one connection.
+    fn turn_to(&mut self, place: usize) {
+        let _ = place;
+    }
     /// Send a message on the connection. After `Slow` or `Full` requests are
     /// held back until [`ConsumerInput::Drained`].
     fn send(&mut self, message: &[u8]) -> Sent;
@@ -150,15 +155,22 @@ pub struct ConsumerCore {
 }
 
 impl ConsumerCore {
-    /// A consumer that connects as soon as time is given to it.
+    /// A consumer that connects as soon as time is given to it. It is one
+    /// connection: a [`StandbySet`](super::StandbySet) of the configuration does not
+    /// count here.
     pub fn new(config: ConsumerConfig) -> Self {
+        Self::beginning_with(config, 0)
+    }
+
+    /// The same that begins with this one of its servers.
+    pub(super) fn beginning_with(config: ConsumerConfig, first: usize) -> Self {
         let dictionary = match &config.dictionary {
             DictionarySource::Given(dictionary) => Some(Arc::clone(dictionary)),
             DictionarySource::None | DictionarySource::Download => None,
         };
         let post_ack_timeout_ms = millis(config.post_ack_timeout);
         Self {
-            reconnect: Reconnect::new(config.reconnect, config.servers.len()),
+            reconnect: Reconnect::new(config.reconnect, config.servers.len(), first),
             phase: Phase::Down { until: Time::ZERO },
             server: 0,
             features: LoginFeatures::default(),
@@ -191,6 +203,7 @@ impl ConsumerCore {
     pub fn counters(&self) -> ConsumerCounters {
         ConsumerCounters {
             items: self.items.len(),
+            servers: usize::from(self.is_logged_in()),
             outstanding_posts: self.posts.len(),
             ..self.counts
         }
@@ -562,30 +575,6 @@ impl Run<'_> {
                 ..AckMsg::new(domain, stream_id)
             };
             self.tell(ConsumerEvent::Ack { handle, msg: &msg });
-        }
-    }
-
-    /// The login ended for good: so did every item.
-    pub(super) fn end_all_items(&mut self) {
-        for handle in self.core.items.in_order() {
-            let Some(item) = self.core.items.get_mut(handle) else { continue };
-            let reaction = item.stream.login_closed();
-            self.react(handle, reaction, None);
-        }
-    }
-
-    /// Every item loses its stream.
-    pub(super) fn lose_all_items(&mut self) {
-        self.core.items.connection_lost();
-        for handle in self.core.items.in_order() {
-            let Some(item) = self.core.items.get_mut(handle) else { continue };
-            if !item.stream.is_on_wire() {
-                continue;
-            }
-            item.is_lost = true;
-            item.told = Some(usual::CHANNEL_DOWN);
-            let reaction = item.stream.channel_down();
-            self.react(handle, reaction, None);
         }
     }
 }

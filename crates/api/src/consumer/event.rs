@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tapeline_omm::Text;
 use tapeline_omm::dictionary::FieldDictionary;
 use tapeline_omm::directory::DirectoryChange;
 use tapeline_omm::login::LoginFeatures;
@@ -15,7 +16,8 @@ use super::{Handle, Requests};
 pub enum ConsumerEvent<'a> {
     /// The connection to a server is up; the login follows.
     Up {
-        /// The server, by its place in the configuration.
+        /// The server, by its place in the configuration; those of a
+        /// [`StandbySet`](super::StandbySet) are behind the others.
         server: usize,
     },
     /// The connection is lost or was refused. Items that are recovered follow,
@@ -28,8 +30,27 @@ pub enum ConsumerEvent<'a> {
         /// Whether it is tried again, at this or another server.
         recovers: bool,
     },
+    /// A server of a [`StandbySet`](super::StandbySet) is the active one from here
+    /// on: it was told so. The items that it has go on with an image each; one that
+    /// it lacks is suspect, and asked for again.
+    Active {
+        /// The server, as of [`Up`](Self::Up).
+        server: usize,
+        /// What it is active for, in a set by service.
+        service: Option<&'a Text>,
+    },
+    /// A server of a [`StandbySet`](super::StandbySet) is left out for good: it is
+    /// disconnected, and not tried again.
+    LeftOut {
+        /// The server, as of [`Up`](Self::Up).
+        server: usize,
+        /// Why.
+        reason: &'a str,
+    },
     /// The login is accepted, refused or has something to say. A login that is
-    /// closed is the end: nothing is tried again.
+    /// closed is the end: nothing is tried again. Of a
+    /// [`StandbySet`](super::StandbySet), it is the login at the active server, and
+    /// one that is closed is told if no other server is left.
     Login {
         /// Its state.
         state: State<'a>,

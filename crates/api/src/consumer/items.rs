@@ -154,6 +154,8 @@ impl Wish {
 #[derive(Debug)]
 pub(super) struct Items {
     slab: Slab<Item>,
+    /// Handles are given by the set that the server is in.
+    are_handles_given: bool,
     next_order: u64,
     /// Deadlines in milliseconds, each with the place of its item.
     timers: BTreeSet<(u64, u32)>,
@@ -165,6 +167,7 @@ impl Items {
     pub(super) fn new() -> Self {
         Self {
             slab: Slab::new(),
+            are_handles_given: false,
             next_order: 0,
             timers: BTreeSet::new(),
             streams: Streams::default(),
@@ -177,9 +180,28 @@ impl Items {
 
     /// Adds an item.
     pub(super) fn add(&mut self, wish: Wish, service: usize, options: StreamOptions) -> Handle {
+        let item = self.new_item(wish, service, options);
+        Handle(self.slab.insert(item))
+    }
+
+    /// Adds an item by the handle that it has at the other servers of a set.
+    pub(super) fn add_at(
+        &mut self,
+        handle: Handle,
+        wish: Wish,
+        service: usize,
+        options: StreamOptions,
+    ) {
+        debug_assert!(self.are_handles_given || self.len() == 0, "a set gives all handles");
+        self.are_handles_given = true;
+        let item = self.new_item(wish, service, options);
+        self.slab.insert_at(handle.0, item);
+    }
+
+    fn new_item(&mut self, wish: Wish, service: usize, options: StreamOptions) -> Item {
         let order = self.next_order;
         self.next_order += 1;
-        Handle(self.slab.insert(Item {
+        Item {
             is_view_new: wish.view.is_some(),
             wish,
             stream: ConsumerStream::new(options),
@@ -195,7 +217,7 @@ impl Items {
             group: None,
             attempts: 0,
             timer_ms: None,
-        }))
+        }
     }
 
     /// An item that does not wait is behind all others from here on.
@@ -209,7 +231,11 @@ impl Items {
 
     /// Takes an item out that is not on the wire any more.
     pub(super) fn remove(&mut self, handle: Handle) {
-        let Some(item) = self.slab.remove(handle.0) else { return };
+        let item = match self.are_handles_given {
+            true => self.slab.retire(handle.0),
+            false => self.slab.remove(handle.0),
+        };
+        let Some(item) = item else { return };
         if let Some(timer_ms) = item.timer_ms {
             self.timers.remove(&(timer_ms, handle.0.index));
         }

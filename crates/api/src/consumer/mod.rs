@@ -12,8 +12,10 @@ mod queues;
 mod requests;
 mod roles;
 mod session;
+mod set;
 mod shell;
 mod spec;
+mod standby;
 mod streams;
 
 pub use config::{ConsumerConfig, DictionarySource};
@@ -22,5 +24,6 @@ pub use event::{ConsumerEvent, ConsumerHandler};
 pub use requests::Requests;
 pub use shell::Consumer;
 pub use spec::{Handle, ItemChange, ItemInfo, ItemSpec, ServiceRef};
+pub use standby::{ServerOrder, StandbyMode, StandbyServer, StandbySet};
 
 pub(crate) use download::{ENUMS_NAME, FIELDS_NAME};

@@ -9,9 +9,18 @@ use super::spec::{Handle, ServiceRef};
 
 /// How a service was named by who asked for its items.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum ServiceName {
+pub(super) enum ServiceName {
     Name(Text),
     Id(u16),
+}
+
+impl From<ServiceRef<'_>> for ServiceName {
+    fn from(service: ServiceRef<'_>) -> Self {
+        match service {
+            ServiceRef::Name(name) => Self::Name(name.into()),
+            ServiceRef::Id(id) => Self::Id(id),
+        }
+    }
 }
 
 /// One service, as far as requests go.
@@ -56,11 +65,8 @@ impl ServiceQueue {
 
 impl Queues {
     /// The queue of a service.
-    pub(super) fn of(&mut self, service: ServiceRef<'_>) -> usize {
-        let name = match service {
-            ServiceRef::Name(name) => ServiceName::Name(name.into()),
-            ServiceRef::Id(id) => ServiceName::Id(id),
-        };
+    pub(super) fn of(&mut self, service: impl Into<ServiceName>) -> usize {
+        let name = service.into();
         if let Some(index) = self.by_name.get(&name) {
             return *index;
         }

@@ -6,11 +6,12 @@ use tapeline_omm::dictionary::FieldDictionary;
 use tapeline_omm::directory::Directory;
 use tapeline_omm::login::{LoginFeatures, WarmStandbyMode};
 use tapeline_omm::stream::ToProvider;
-use tapeline_rwf::{AckMsg, CloseMsg, Domain, MsgKey, PostFlags, PostMsg};
+use tapeline_rwf::{AckMsg, CloseMsg, Domain, MsgKey, PostFlags, PostMsg, PostUserInfo};
 use tapeline_time::Time;
 
 use super::core::{ConsumerCore, ConsumerOutputs, Fresh, Phase, ms};
 use super::items::Wish;
+use super::set::Peers;
 use super::spec::{Handle, ItemChange, ItemInfo, ItemSpec, ServiceRef};
 use super::streams::LOGIN_STREAM;
 use crate::{ApiError, Flow, GenericHead, Login, Payload, PostHead};
@@ -27,9 +28,11 @@ const fn batch_bytes(name_bytes: usize) -> usize {
 /// What an application can ask of its consumer, at any time and also while it
 /// is told of an event.
 pub struct Requests<'c> {
-    core: &'c mut ConsumerCore,
-    now: Time,
-    out: &'c mut dyn ConsumerOutputs,
+    pub(super) core: &'c mut ConsumerCore,
+    pub(super) now: Time,
+    pub(super) out: &'c mut dyn ConsumerOutputs,
+    /// The rest of the set that the core is in.
+    pub(super) peers: Option<Peers<'c>>,
 }
 
 impl<'c> Requests<'c> {
@@ -39,7 +42,7 @@ impl<'c> Requests<'c> {
         now: Time,
         out: &'c mut dyn ConsumerOutputs,
     ) -> Self {
-        Self { core, now, out }
+        Self { core, now, out, peers: None }
     }
 
     /// Opens an item. It is requested when the connection and the service are
@@ -49,9 +52,16 @@ impl<'c> Requests<'c> {
     /// Errors: [`ApiError::TooManyItems`].
     pub fn open(&mut self, spec: &ItemSpec<'_>) -> Result<Handle, ApiError> {
         self.check_limit(1)?;
-        let handle = self.add(spec, spec.name);
+        Ok(self.open_one(spec, spec.name))
+    }
+
+    fn open_one(&mut self, spec: &ItemSpec<'_>, name: &str) -> Handle {
+        if self.peers.is_some() {
+            return self.open_in_set(spec, name);
+        }
+        let handle = self.add(spec, name);
         self.core.fresh.push_back(Fresh::One(handle));
-        Ok(handle)
+        handle
     }
 
     /// Opens items that differ only in their names, in as few messages as the
@@ -77,11 +87,12 @@ impl<'c> Requests<'c> {
         // What is special about a stream is said in a request of its own.
         if names.len() == 1 || spec.private || spec.paused {
             for name in names {
-                let handle = self.add(spec, name);
-                self.core.fresh.push_back(Fresh::One(handle));
-                handles.push(handle);
+                handles.push(self.open_one(spec, name));
             }
             return;
+        }
+        if self.peers.is_some() {
+            return handles.extend(self.open_batch_in_set(spec, names));
         }
         let batch: Vec<_> = names.iter().map(|name| self.add(spec, name)).collect();
         handles.extend_from_slice(&batch);
@@ -90,7 +101,7 @@ impl<'c> Requests<'c> {
 
     fn check_limit(&self, more: usize) -> Result<(), ApiError> {
         let limit = self.core.config.max_items;
-        match self.core.items.len() + more <= limit {
+        match self.open_items() + more <= limit {
             true => Ok(()),
             false => Err(ApiError::TooManyItems { limit }),
         }
@@ -113,6 +124,9 @@ impl<'c> Requests<'c> {
     /// Closes an item: nothing more comes for it. A void handle is nothing to
     /// close.
     pub fn close(&mut self, handle: Handle) {
+        if self.peers.is_some() {
+            return self.close_in_set(handle);
+        }
         let Some(item) = self.core.items.get_mut(handle) else { return };
         let reaction = item.stream.close();
         if let Some(to_provider) = reaction.send {
@@ -126,6 +140,9 @@ impl<'c> Requests<'c> {
     ///
     /// Errors: [`ApiError::Void`].
     pub fn change(&mut self, handle: Handle, change: ItemChange) -> Result<(), ApiError> {
+        if self.peers.is_some() {
+            return self.change_in_set(handle, &change);
+        }
         let item = self.core.items.get_mut(handle).ok_or(ApiError::Void)?;
         let is_view_new = change.view.is_some();
         if let Some(view) = change.view {
@@ -144,6 +161,9 @@ impl<'c> Requests<'c> {
     ///
     /// Errors: [`ApiError::Void`].
     pub fn pause(&mut self, handle: Handle) -> Result<(), ApiError> {
+        if self.peers.is_some() {
+            return self.pause_in_set(handle, true);
+        }
         let item = self.core.items.get_mut(handle).ok_or(ApiError::Void)?;
         let reaction = item.stream.pause(ms(self.now));
         self.apply(handle, reaction.send);
@@ -155,6 +175,9 @@ impl<'c> Requests<'c> {
     ///
     /// Errors: [`ApiError::Void`].
     pub fn resume(&mut self, handle: Handle) -> Result<(), ApiError> {
+        if self.peers.is_some() {
+            return self.pause_in_set(handle, false);
+        }
         let item = self.core.items.get_mut(handle).ok_or(ApiError::Void)?;
         let mut reaction = item.stream.resume(ms(self.now));
         if item.misses_updates && reaction.send.is_none() {
@@ -185,6 +208,9 @@ impl<'c> Requests<'c> {
         head: &PostHead<'_>,
         payload: &(impl Payload + ?Sized),
     ) -> Result<u32, ApiError> {
+        if self.peers.is_some() {
+            return self.post_in_set(handle, head, payload);
+        }
         let item = self.core.items.get(handle).ok_or(ApiError::Void)?;
         let stream_id = item.on_wire.ok_or(ApiError::NotConnected)?.stream_id;
         let domain = item.wish.domain;
@@ -205,6 +231,9 @@ impl<'c> Requests<'c> {
         head: &PostHead<'_>,
         payload: &(impl Payload + ?Sized),
     ) -> Result<u32, ApiError> {
+        if self.peers.is_some() {
+            return self.post_off_stream_in_set(service, name, domain, head, payload);
+        }
         let post_id = self.post_id(head)?;
         let service_id = match service {
             ServiceRef::Id(id) => id,
@@ -215,15 +244,12 @@ impl<'c> Requests<'c> {
                 .ok_or_else(|| ApiError::UnknownService(name.to_owned()))?,
         };
         let user_info = self.core.config.post_user_info;
-        let msg = PostMsg {
-            key: Some(MsgKey::item(service_id, name)),
-            ..head.msg(domain, LOGIN_STREAM, post_id, user_info)
-        };
+        let msg = off_stream_post(head, (service_id, name), domain, post_id, user_info);
         self.send_post(None, &msg, payload)?;
         Ok(post_id)
     }
 
-    fn post_id(&mut self, head: &PostHead<'_>) -> Result<u32, ApiError> {
+    pub(super) fn post_id(&mut self, head: &PostHead<'_>) -> Result<u32, ApiError> {
         if !self.is_ready() {
             return Err(ApiError::NotConnected);
         }
@@ -269,6 +295,10 @@ impl<'c> Requests<'c> {
         head: &GenericHead<'_>,
         payload: &(impl Payload + ?Sized),
     ) -> Result<(), ApiError> {
+        if self.peers.is_some() {
+            let active = self.active_place(handle)?;
+            return self.with_place(active, |it| it.generic(handle, head, payload));
+        }
         let item = self.core.items.get(handle).ok_or(ApiError::Void)?;
         let stream_id = item.on_wire.ok_or(ApiError::NotConnected)?.stream_id;
         let msg = head.msg(item.wish.domain, stream_id);
@@ -284,6 +314,9 @@ impl<'c> Requests<'c> {
     /// Errors: the login changes more than a reissue may
     /// ([`ApiError::Login`]).
     pub fn change_login(&mut self, login: Login) -> Result<(), ApiError> {
+        if self.peers.is_some() {
+            return self.change_login_in_set(&login);
+        }
         let request = login.request(LOGIN_STREAM);
         self.core.config.login.request(LOGIN_STREAM).check_reissue(&request)?;
         self.core.config.login = login;
@@ -308,19 +341,29 @@ impl<'c> Requests<'c> {
     /// `None` takes the role, and those of services, back: the server is like any
     /// other then. Servers that do not support it
     /// ([`LoginFeatures::supports_standby`]) ignore it.
+    ///
+    /// A [`StandbySet`](super::StandbySet) gives the roles itself: it is not changed
+    /// by this.
     pub fn set_role(&mut self, mode: Option<WarmStandbyMode>) {
-        self.core.set_role(mode, self.out);
+        if self.peers.is_none() {
+            self.core.set_role(mode, self.out);
+        }
     }
 
     /// The same for one service, by its name. Of this and a role for all services
     /// the later one counts.
     pub fn set_service_role(&mut self, service: &str, mode: Option<WarmStandbyMode>) {
-        self.core.set_service_role(service, mode, self.out);
+        if self.peers.is_none() {
+            self.core.set_service_role(service, mode, self.out);
+        }
     }
 
     /// Logs out and closes the connection; nothing is tried again. Items are
     /// void and no more is told of them.
     pub fn log_out(&mut self) {
+        if self.peers.is_some() {
+            return self.log_out_in_set();
+        }
         if self.core.phase != Phase::Over {
             let msg = CloseMsg::new(Domain::LOGIN, LOGIN_STREAM);
             let _ = self.core.send(self.out, |encoder| encoder.message(&msg.into()));
@@ -333,42 +376,61 @@ impl<'c> Requests<'c> {
         self.core.fresh.clear();
     }
 
-    /// Whether login, directory and dictionary are there.
+    /// Whether login, directory and dictionary are there; at one server of a set at
+    /// least.
     pub fn is_ready(&self) -> bool {
-        self.core.phase == Phase::Ready
+        self.cores().any(|core| core.phase == Phase::Ready)
     }
 
-    /// The services as they are now.
+    /// The services as they are now; of a set, as the active server has them.
     pub fn directory(&self) -> &Directory {
-        &self.core.directory
+        self.peers.as_ref().map_or(&self.core.directory, |peers| &peers.set.directory)
     }
 
     /// The dictionary, if there is one.
     pub fn dictionary(&self) -> Option<&Arc<FieldDictionary>> {
-        self.core.dictionary.as_ref()
+        self.cores().find_map(|core| core.dictionary.as_ref())
     }
 
-    /// What the server can do, by its login.
+    /// What the server can do, by its login; of a set, the active one.
     pub fn features(&self) -> &LoginFeatures {
-        &self.core.features
+        &self.leading().features
     }
 
     /// How many items are open.
     pub fn open_items(&self) -> usize {
-        self.core.items.len()
+        self.peers.as_ref().map_or(self.core.items.len(), |peers| peers.set.items.len())
     }
 
     /// What is known of an item; nothing for a void handle.
     pub fn item(&self, handle: Handle) -> Option<ItemInfo<'_>> {
-        let item = self.core.items.get(handle)?;
+        if let Some(peers) = &self.peers
+            && self.active_core(handle).is_none_or(|core| core.items.get(handle).is_none())
+        {
+            return peers.set.item_info(handle);
+        }
+        let core = self.active_core(handle)?;
+        let item = core.items.get(handle)?;
         Some(ItemInfo {
-            service_name: self.core.queues.get(item.service).name(),
+            service_name: core.queues.get(item.service).name(),
             service_id: item.on_wire.map(|on_wire| on_wire.service_id),
             name: &item.wish.name,
             domain: item.wish.domain,
             stream_id: item.on_wire.map_or(0, |on_wire| on_wire.stream_id),
         })
     }
+}
+
+/// A post to an item of a service, by its number, on the login stream.
+pub(super) fn off_stream_post<'m>(
+    head: &PostHead<'m>,
+    (service_id, name): (u16, &'m str),
+    domain: Domain,
+    post_id: u32,
+    user_info: PostUserInfo,
+) -> PostMsg<'m> {
+    let key = Some(MsgKey::item(service_id, name));
+    PostMsg { key, ..head.msg(domain, LOGIN_STREAM, post_id, user_info) }
 }
 
 /// How many of the names go into one request.

@@ -22,7 +22,7 @@ pub(super) struct Roles {
 
 impl ConsumerCore {
     /// Whether the server takes roles now.
-    fn is_logged_in(&self) -> bool {
+    pub(super) fn is_logged_in(&self) -> bool {
         matches!(self.phase, Phase::Directory { .. } | Phase::Dictionary { .. } | Phase::Ready)
     }
 
@@ -65,7 +65,7 @@ impl ConsumerCore {
         }
     }
 
-    fn say_service_role(
+    pub(super) fn say_service_role(
         &mut self,
         service_id: u16,
         mode: Option<WarmStandbyMode>,

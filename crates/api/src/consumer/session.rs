@@ -2,16 +2,42 @@
 
 use tapeline_omm::directory::{DirectoryChange, DirectoryFilter, DirectoryMsg, DirectoryRequest};
 use tapeline_omm::login::LoginMsg;
-use tapeline_omm::state::is_final;
+use tapeline_omm::state::{is_final, usual};
 use tapeline_omm::{GroupId, ServiceGroup, StateBuf};
 use tapeline_rwf::{Domain, Msg, RefreshFlags, RefreshMsg, State, StreamState};
+use tapeline_time::Time;
 
 use super::config::DictionarySource;
-use super::core::{Phase, Run, ms};
+use super::core::{ConsumerCore, ConsumerOutputs, Phase, Run, ms};
 use super::event::ConsumerEvent;
 use super::items::{Item, PartsToCome};
 use super::spec::Handle;
 use super::streams::{DIRECTORY_STREAM, LOGIN_STREAM};
+
+impl ConsumerCore {
+    /// The connection is given up for good, and with it all items. Those that were
+    /// the server's alone are returned.
+    pub(super) fn leave(
+        &mut self,
+        now: Time,
+        out: &mut dyn ConsumerOutputs,
+        reason: &str,
+    ) -> Vec<Handle> {
+        self.phase = Phase::Over;
+        out.disconnect(reason);
+        self.directory.clear();
+        let mut private = Vec::new();
+        for handle in self.items.in_order() {
+            let is_private = self.items.get(handle).is_some_and(|item| item.wish.private);
+            private.extend(is_private.then_some(handle));
+            self.forget(now, handle);
+        }
+        self.fresh.clear();
+        self.batches.clear();
+        self.held.clear();
+        private
+    }
+}
 
 impl Run<'_> {
     pub(super) fn opened(&mut self) {
@@ -55,6 +81,30 @@ impl Run<'_> {
         self.lose_all_items();
         if next.is_none() {
             self.end_all_items();
+        }
+    }
+
+    /// The login ended for good: so did every item.
+    pub(super) fn end_all_items(&mut self) {
+        for handle in self.core.items.in_order() {
+            let Some(item) = self.core.items.get_mut(handle) else { continue };
+            let reaction = item.stream.login_closed();
+            self.react(handle, reaction, None);
+        }
+    }
+
+    /// Every item loses its stream.
+    pub(super) fn lose_all_items(&mut self) {
+        self.core.items.connection_lost();
+        for handle in self.core.items.in_order() {
+            let Some(item) = self.core.items.get_mut(handle) else { continue };
+            if !item.stream.is_on_wire() {
+                continue;
+            }
+            item.is_lost = true;
+            item.told = Some(usual::CHANNEL_DOWN);
+            let reaction = item.stream.channel_down();
+            self.react(handle, reaction, None);
         }
     }
 

@@ -10,12 +10,16 @@ use tapeline_channel::{
 use tapeline_json::PONG;
 use tapeline_omm::dictionary::FieldDictionary;
 use tapeline_omm::directory::Directory;
+use tapeline_time::Time;
 
 use super::core::{ConsumerCore, ConsumerInput, ConsumerOutputs};
 use super::json::{Edge, Heard, Words};
+use super::set::SetCore;
+use super::standby::ServerOrder;
 use super::{ConsumerConfig, ConsumerHandler, DictionarySource, Handle, ItemSpec, Requests};
+use crate::reconnect::next_in_turn;
 use crate::too_long::{Ended, ended};
-use crate::{ApiError, ConsumerCounters, Protocol};
+use crate::{ApiError, ConsumerCounters, Protocol, Server};
 
 /// A consumer: asks for items, and is told of all that happens to them.
 ///
@@ -37,64 +41,150 @@ use crate::{ApiError, ConsumerCounters, Protocol};
 /// ```
 #[derive(Debug)]
 pub struct Consumer<S: System = Kernel> {
-    core: ConsumerCore,
+    logic: Logic,
     reactor: Reactor<S>,
     clock: S::Clock,
     connect: ConnectConfig,
     protocol: Protocol,
-    /// Where it is JSON.
-    edge: Option<Box<Edge>>,
-    link: Link,
+    /// One for each server that is connected at a time.
+    links: Vec<Link>,
+    /// As many, where they speak JSON.
+    edges: Vec<Edge>,
 }
 
-/// The connection, and what the core wants of it that only the reactor can do.
-#[derive(Debug, Default)]
+/// Of one server, or of several at a time.
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "the usual case is not behind a pointer")]
+enum Logic {
+    One(ConsumerCore),
+    Set(Box<SetCore>),
+}
+
+/// A connection, and what the core wants of it that only the reactor can do.
+#[derive(Clone, Debug, Default)]
 struct Link {
     session: Option<SessionId>,
     dial: Option<usize>,
 }
 
-struct Connection<'o, 'r, S: System> {
+struct Connections<'o, 'r, S: System> {
     outbox: &'o mut Outbox<'r, S>,
-    link: &'o mut Link,
-    /// To say it in JSON.
-    words: Option<Words<'o>>,
+    links: &'o mut [Link],
+    /// The one that is meant.
+    at: usize,
+    words: AllWords<'o>,
 }
 
-impl<S: System> ConsumerOutputs for Connection<'_, '_, S> {
+/// How to say it in JSON, at each connection.
+struct AllWords<'o> {
+    /// The connection that is dealt with. It may be reading a frame.
+    own: usize,
+    of_own: Option<Words<'o>>,
+    before: &'o mut [Edge],
+    after: &'o mut [Edge],
+}
+
+impl<'o> AllWords<'o> {
+    /// The words of all connections; there are none unless they speak JSON.
+    #[inline]
+    fn of(edges: &'o mut [Edge], own: usize) -> Self {
+        if edges.is_empty() {
+            return Self { own, of_own: None, before: &mut [], after: &mut [] };
+        }
+        let (before, edge, after) = split(edges, own);
+        Self { own, of_own: Some(edge.words()), before, after }
+    }
+
+    #[inline]
+    fn at(&mut self, place: usize) -> Option<Words<'_>> {
+        match place.checked_sub(self.own) {
+            Some(0) => {
+                let Words { names, writer } = self.of_own.as_mut()?;
+                Some(Words { names, writer })
+            }
+            None => self.before.get_mut(place).map(Edge::words),
+            Some(behind) => self.after.get_mut(behind - 1).map(Edge::words),
+        }
+    }
+}
+
+/// The edge of a place, and those before and behind it.
+fn split(edges: &mut [Edge], place: usize) -> (&mut [Edge], &mut Edge, &mut [Edge]) {
+    let (before, rest) = edges.split_at_mut(place);
+    let (edge, after) = rest.split_first_mut().expect("each connection has an edge");
+    (before, edge, after)
+}
+
+impl<S: System> ConsumerOutputs for Connections<'_, '_, S> {
+    fn turn_to(&mut self, place: usize) {
+        self.at = place;
+    }
+
     fn connect(&mut self, server: usize) {
-        self.link.dial = Some(server);
+        self.links[self.at].dial = Some(server);
     }
 
     #[inline]
     fn send(&mut self, message: &[u8]) -> Sent {
-        match (self.link.session, &mut self.words) {
-            (Some(session), None) => self.outbox.send(session, message),
-            (Some(session), Some(words)) => {
-                let alone = words.writer.sends_alone();
-                words.writer.send(message, |text| self.outbox.send_text(session, &[text], alone))
+        let Some(session) = self.links[self.at].session else { return Sent::Gone };
+        match self.words.at(self.at) {
+            None => self.outbox.send(session, message),
+            Some(Words { writer, .. }) => {
+                let alone = writer.sends_alone();
+                writer.send(message, |text| self.outbox.send_text(session, &[text], alone))
             }
-            (None, _) => Sent::Gone,
         }
     }
 
     fn disconnect(&mut self, reason: &str) {
-        self.link.dial = None;
-        if let Some(session) = self.link.session.take() {
+        let link = &mut self.links[self.at];
+        link.dial = None;
+        if let Some(session) = link.session.take() {
             tracing::info!(reason, "closing the connection");
             self.outbox.close(session, reason);
         }
     }
 
     fn directory(&mut self, directory: &Directory) {
-        if let Some(words) = &self.words {
+        if let Some(words) = self.words.at(self.at) {
             words.names.learn(directory);
         }
     }
 
     fn dictionary(&mut self, dictionary: &FieldDictionary) {
-        if let Some(words) = &mut self.words {
+        if let Some(words) = self.words.at(self.at) {
             words.writer.learn(dictionary);
+        }
+    }
+}
+
+impl Logic {
+    #[inline]
+    fn handle<S: System>(
+        &mut self,
+        place: usize,
+        now: Time,
+        input: ConsumerInput<'_>,
+        out: &mut Connections<'_, '_, S>,
+        handler: &mut impl ConsumerHandler,
+    ) {
+        match self {
+            Self::One(core) => core.handle(now, input, out, handler),
+            Self::Set(set) => set.handle(place, now, input, out, handler),
+        }
+    }
+
+    fn next_deadline(&mut self) -> Option<Time> {
+        match self {
+            Self::One(core) => core.next_deadline(),
+            Self::Set(set) => set.next_deadline(),
+        }
+    }
+
+    fn server(&self, place: usize, server: usize) -> Option<&Server> {
+        match self {
+            Self::One(core) => core.server(server),
+            Self::Set(set) => set.server(place, server),
         }
     }
 }
@@ -138,18 +228,31 @@ impl<S: System> Consumer<S> {
         if config.servers.is_empty() {
             return Err(ApiError::NoServers);
         }
-        let edge = (config.protocol == Protocol::Json).then(|| match &config.dictionary {
+        let first = match config.order {
+            ServerOrder::InOrder => 0,
+            ServerOrder::RoundRobin => next_in_turn(reactor.seed),
+        };
+        let protocol = config.protocol;
+        let edge = |config: &ConsumerConfig| match &config.dictionary {
             DictionarySource::Given(dictionary) => Edge::new(Some(dictionary)),
             DictionarySource::None | DictionarySource::Download => Edge::new(None),
-        });
+        };
+        let standby = config.standby.as_ref().filter(|standby| !standby.servers.is_empty());
+        let places = standby.map_or(1, |standby| standby.servers.len() + 1);
+        let edges = if protocol == Protocol::Json { places } else { 0 };
+        let edges = (0..edges).map(|_| edge(&config)).collect();
+        let logic = match standby {
+            Some(standby) => Logic::Set(Box::new(SetCore::new(&config, standby, first))),
+            None => Logic::One(ConsumerCore::beginning_with(config, first)),
+        };
         Ok(Self {
-            protocol: config.protocol,
-            core: ConsumerCore::new(config),
+            logic,
             clock: system.clock(),
             reactor: Reactor::with_system(reactor, system),
             connect,
-            edge: edge.map(Box::new),
-            link: Link::default(),
+            protocol,
+            links: vec![Link::default(); places],
+            edges,
         })
     }
 
@@ -174,28 +277,31 @@ impl<S: System> Consumer<S> {
         self.run_timers(handler);
         let has_answered = self.answer_unsent(handler);
         let now = self.clock.now();
-        let until = self.core.next_deadline().map(|deadline| deadline.since(now));
+        let until = self.logic.next_deadline().map(|deadline| deadline.since(now));
         let wait = match (timeout, until) {
             _ if has_answered => Some(Duration::ZERO),
             (Some(timeout), Some(until)) => Some(timeout.min(until)),
             (timeout, until) => timeout.or(until),
         };
-        let (core, link, edge) = (&mut self.core, &mut self.link, &mut self.edge);
-        let mut edge = edge.as_deref_mut();
-        let work = self.reactor.poll(now, wait, |event, outbox| {
+        let Self { logic, links, edges, reactor, .. } = self;
+        let work = reactor.poll(now, wait, |event, outbox| {
             *events += 1;
-            if link.session.is_none() || session_of(&event) != link.session {
+            let Some(session) = session_of(&event) else { return };
+            let Some(place) = links.iter().position(|link| link.session == Some(session)) else {
                 return;
-            }
+            };
             let reason;
             let ended_by;
             let input = match event {
                 SessionEvent::Message { bytes, .. } => ConsumerInput::Message(bytes),
                 SessionEvent::Text(TextEvent::Frame { session, text }) => {
-                    let Some(edge) = &mut edge else { return };
+                    if edges.is_empty() {
+                        return;
+                    }
+                    let (before, edge, after) = split(edges, place);
                     return edge.frame(text, |heard, words| {
                         // The core may have closed it in the middle of a frame.
-                        if link.session != Some(session) {
+                        if links[place].session != Some(session) {
                             return;
                         }
                         match heard {
@@ -204,8 +310,17 @@ impl<S: System> Consumer<S> {
                                 let _ = outbox.send_text(session, &[PONG], false);
                             }
                             Heard::Message(bytes) => {
-                                let out = &mut Connection { outbox, link, words: Some(words) };
-                                core.handle(now, ConsumerInput::Message(bytes), out, handler);
+                                let (before, after) = (&mut *before, &mut *after);
+                                let words =
+                                    AllWords { own: place, of_own: Some(words), before, after };
+                                let out = &mut Connections { outbox, links, at: place, words };
+                                logic.handle(
+                                    place,
+                                    now,
+                                    ConsumerInput::Message(bytes),
+                                    out,
+                                    handler,
+                                );
                             }
                         }
                     });
@@ -216,7 +331,7 @@ impl<S: System> Consumer<S> {
                     ConsumerInput::Opened
                 }
                 SessionEvent::Closed { reason: why, .. } => {
-                    link.session = None;
+                    links[place].session = None;
                     tracing::warn!(reason = %why, "connection lost");
                     reason = why.to_string();
                     ConsumerInput::Closed { reason: &reason }
@@ -231,8 +346,9 @@ impl<S: System> Consumer<S> {
                 SessionEvent::Drained { .. } => ConsumerInput::Drained,
                 SessionEvent::Rejected { .. } | SessionEvent::AcceptFailed { .. } => return,
             };
-            let words = edge.as_deref_mut().map(Edge::words);
-            core.handle(now, input, &mut Connection { outbox, link, words }, handler);
+            let words = AllWords::of(edges, place);
+            let out = &mut Connections { outbox, links, at: place, words };
+            logic.handle(place, now, input, out, handler);
         });
         self.dial();
         work
@@ -241,40 +357,49 @@ impl<S: System> Consumer<S> {
     /// Hands in the answers to posts that were not sent. Whether there were
     /// any.
     fn answer_unsent(&mut self, handler: &mut impl ConsumerHandler) -> bool {
-        let Some(edge) = &mut self.edge else { return false };
         let now = self.clock.now();
-        let count = edge.answers();
-        for _ in 0..count {
-            let Some(answer) = edge.next_answer() else { break };
-            let mut outbox = self.reactor.outbox();
-            let words = Some(edge.words());
-            let out = &mut Connection { outbox: &mut outbox, link: &mut self.link, words };
-            self.core.handle(now, ConsumerInput::Message(&answer), out, handler);
+        let mut has_answered = false;
+        for place in 0..self.edges.len() {
+            for _ in 0..self.edges[place].answers() {
+                let Some(answer) = self.edges[place].next_answer() else { break };
+                has_answered = true;
+                let mut outbox = self.reactor.outbox();
+                let words = AllWords::of(&mut self.edges, place);
+                let links = &mut self.links;
+                let out = &mut Connections { outbox: &mut outbox, links, at: place, words };
+                self.logic.handle(place, now, ConsumerInput::Message(&answer), out, handler);
+            }
         }
-        count > 0
+        has_answered
     }
 
     fn run_timers(&mut self, handler: &mut impl ConsumerHandler) {
         let now = self.clock.now();
-        if self.core.next_deadline().is_some_and(|deadline| deadline <= now) {
+        if self.logic.next_deadline().is_some_and(|deadline| deadline <= now) {
             let mut outbox = self.reactor.outbox();
-            let words = self.edge.as_deref_mut().map(Edge::words);
-            let out = &mut Connection { outbox: &mut outbox, link: &mut self.link, words };
-            self.core.handle_timeout(now, out, handler);
+            let (links, words) = (&mut self.links, AllWords::of(&mut self.edges, 0));
+            let out = &mut Connections { outbox: &mut outbox, links, at: 0, words };
+            match &mut self.logic {
+                Logic::One(core) => core.handle_timeout(now, out, handler),
+                Logic::Set(set) => set.handle_timeout(now, out, handler),
+            }
         }
         self.dial();
     }
 
     fn dial(&mut self) {
-        if let Some(server) = self.link.dial.take()
-            && let Some(server) = self.core.server(server)
-        {
-            tracing::info!(%server, "connecting");
-            if let Some(edge) = &mut self.edge {
-                edge.restart();
+        for place in 0..self.links.len() {
+            if let Some(server) = self.links[place].dial.take()
+                && let Some(server) = self.logic.server(place, server)
+            {
+                tracing::info!(%server, "connecting");
+                if let Some(edge) = self.edges.get_mut(place) {
+                    edge.restart();
+                }
+                let connect = self.protocol.configured(&self.connect, server);
+                let session = self.reactor.connect(&server.host, server.port, &connect);
+                self.links[place].session = Some(session);
             }
-            let connect = self.protocol.configured(&self.connect, server);
-            self.link.session = Some(self.reactor.connect(&server.host, server.port, &connect));
         }
     }
 
@@ -296,14 +421,20 @@ impl<S: System> Consumer<S> {
     pub fn with<R>(&mut self, ask: impl FnOnce(&mut Requests<'_>) -> R) -> R {
         let now = self.clock.now();
         let mut outbox = self.reactor.outbox();
-        let words = self.edge.as_deref_mut().map(Edge::words);
-        let mut out = Connection { outbox: &mut outbox, link: &mut self.link, words };
-        ask(&mut self.core.requests(now, &mut out))
+        let (links, words) = (&mut self.links, AllWords::of(&mut self.edges, 0));
+        let mut out = Connections { outbox: &mut outbox, links, at: 0, words };
+        ask(&mut match &mut self.logic {
+            Logic::One(core) => core.requests(now, &mut out),
+            Logic::Set(set) => set.requests(now, &mut out),
+        })
     }
 
     /// What it has done so far, and what there is now.
     pub fn counters(&self) -> ConsumerCounters {
-        self.core.counters()
+        match &self.logic {
+            Logic::One(core) => core.counters(),
+            Logic::Set(set) => set.counters(),
+        }
     }
 
     /// What its socket has done so far.

@@ -165,7 +165,7 @@ impl PublisherCore {
         // What is refused is not offered; the application sees it missing.
         let _ = directory.apply_update(&DirectoryUpdate::new(0, services));
         Self {
-            reconnect: Reconnect::new(config.reconnect, config.servers.len()),
+            reconnect: Reconnect::new(config.reconnect, config.servers.len(), 0),
             phase: Phase::Down { until: Time::ZERO },
             server: 0,
             directory,

@@ -44,6 +44,7 @@ fn both_ends_of_a_conversation_count_the_same_messages() {
     });
     let seen = ConsumerCounters {
         items: 2,
+        servers: 1,
         connected: 1,
         requests: 3,
         refreshes: 4,

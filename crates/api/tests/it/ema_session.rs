@@ -93,7 +93,10 @@ fn in_words(event: ConsumerEvent<'_>) -> Option<String> {
         }
         ConsumerEvent::Generic { handle, .. } => format!("{} generic", handle.map_or(99, index)),
         ConsumerEvent::Ack { msg, .. } => format!("ack {}", msg.ack_id),
-        ConsumerEvent::Up { .. } | ConsumerEvent::Down { .. } => return None,
+        ConsumerEvent::Up { .. }
+        | ConsumerEvent::Down { .. }
+        | ConsumerEvent::Active { .. }
+        | ConsumerEvent::LeftOut { .. } => return None,
     })
 }
 

@@ -1,5 +1,6 @@
 //! The scenarios of consumer, provider and publisher, in one program: it links once.
 
+mod connection_sets;
 mod consumer_core;
 mod consumer_pace;
 mod consumer_provider;

@@ -98,7 +98,9 @@ pub(crate) fn in_words(event: ConsumerEvent<'_>) -> Option<String> {
             msg.ack_id,
             msg.text.map(String::from_utf8_lossy).unwrap_or_default()
         ),
-        ConsumerEvent::Login { .. }
+        ConsumerEvent::Active { .. }
+        | ConsumerEvent::LeftOut { .. }
+        | ConsumerEvent::Login { .. }
         | ConsumerEvent::Dictionary { .. }
         | ConsumerEvent::Generic { .. } => return None,
     })

@@ -68,6 +68,8 @@ pub(crate) enum Told {
     Ack { handle: Option<Handle>, id: u32, nak: Option<String> },
     Login(String),
     Down { server: usize },
+    Active { server: usize, service: Option<String> },
+    LeftOut { server: usize, reason: String },
     Ready,
     Dictionary { fields: usize, tables: usize },
 }
@@ -117,6 +119,12 @@ impl Log {
             }
             ConsumerEvent::Login { state, .. } => Told::Login(state_text(state)),
             ConsumerEvent::Down { server, .. } => Told::Down { server },
+            ConsumerEvent::Active { server, service } => {
+                Told::Active { server, service: service.map(ToString::to_string) }
+            }
+            ConsumerEvent::LeftOut { server, reason } => {
+                Told::LeftOut { server, reason: reason.to_owned() }
+            }
             ConsumerEvent::Ready => Told::Ready,
             ConsumerEvent::Dictionary { dictionary } => Told::Dictionary {
                 fields: dictionary.fields().len(),
