@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 
-.PHONY: help demo test quick house prerequisites prerequisites-demo prerequisites-bench prerequisites-peers prerequisites-tools prerequisites-test fmt lint doc unit same-events interop sim scale chaos soak soak-scrape mutants \
+.PHONY: help demo test quick house prerequisites prerequisites-demo prerequisites-bench prerequisites-peers prerequisites-tools prerequisites-test fmt lint doc unit same-events interop sim scale chaos failovers soak soak-scrape mutants \
 	bench-wire bench-wire-quick bench-json bench-json-quick bench bench-quick bench-report bench-peers bench-exchange bench-tools bench-eyes fuzz clean
 
 # The crate of the program is called as the program is, all others after it.
@@ -87,6 +87,10 @@ scale: ## What a hundred servers and a million items cost one hub (half an hour)
 chaos: prerequisites-test ## Real processes, all that can break, and what consumers were told (10 minutes): make chaos SECONDS=60
 	$(CARGO) build --release --quiet --locked -p tapeline -p tapeline-chaos
 	$(or $(CARGO_TARGET_DIR),target)/release/tapeline-chaos --seconds $(or $(SECONDS),600) $(CHAOS)
+
+failovers: prerequisites-test ## How long a consumer is without data when a part dies, a hundred times each (15 minutes): make failovers ROUNDS=10
+	$(CARGO) build --release --quiet --locked -p tapeline -p tapeline-chaos
+	$(or $(CARGO_TARGET_DIR),target)/release/tapeline-chaos failovers --rounds $(or $(ROUNDS),100) $(FAILOVERS)
 
 soak: prerequisites-bench ## An hour of mounts and items that come and go, and whether anything grows: make soak SECONDS=180
 	$(CARGO) build --release --quiet --locked -p tapeline

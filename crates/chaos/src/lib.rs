@@ -7,7 +7,8 @@
 //! consumers are processes as well ([`party`]). What a consumer may hear of an
 //! item is decided in [`market::Account`], what it was told is kept in a
 //! [`ledger`], and all of it is summed up in a [`tally`]: none of these three
-//! does I/O.
+//! does I/O. How long it takes until another part stands in for one that dies is
+//! measured by [`failover`].
 
 #![allow(
     clippy::missing_panics_doc,
@@ -15,6 +16,7 @@
 )]
 
 pub mod clock;
+pub mod failover;
 pub mod fault;
 pub mod lan;
 pub mod ledger;

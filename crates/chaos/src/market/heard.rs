@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tapeline_api::{
     Consumer, ConsumerConfig, ConsumerEvent, Handle, ItemSpec, Login, Protocol, Requests, Server,
+    StandbySet,
 };
 use tapeline_rwf::DataState;
 
@@ -75,6 +76,10 @@ impl Heard {
     }
 }
 
+fn named(servers: &[SocketAddr]) -> Vec<Server> {
+    servers.iter().map(|at| Server::new(at.ip().to_string(), at.port())).collect()
+}
+
 /// A consumer that has all items open.
 #[derive(Debug)]
 pub struct Listener {
@@ -86,10 +91,19 @@ impl Listener {
     /// One of so many items of a service, which connects to these servers in
     /// turn.
     pub fn open(service: &str, protocol: Protocol, servers: &[SocketAddr], items: usize) -> Self {
-        let servers: Vec<_> =
-            servers.iter().map(|at| Server::new(at.ip().to_string(), at.port())).collect();
-        let config =
-            ConsumerConfig { protocol, ..ConsumerConfig::new(servers, Login::new("tester")) };
+        let config = ConsumerConfig::new(named(servers), Login::new("tester"));
+        Self::with(ConsumerConfig { protocol, ..config }, service, items)
+    }
+
+    /// One whose data come from the first of these servers, while the others stand by.
+    pub fn open_set(service: &str, servers: &[SocketAddr], items: usize) -> Self {
+        let (active, standby) = servers.split_at(1);
+        let config = ConsumerConfig::new(named(active), Login::new("tester"));
+        let standby = Some(StandbySet::by_login(named(standby)));
+        Self::with(ConsumerConfig { standby, ..config }, service, items)
+    }
+
+    fn with(config: ConsumerConfig, service: &str, items: usize) -> Self {
         let mut consumer = Consumer::new(config).expect("a reactor");
         let mut open = |item| {
             let name = name(item);

@@ -1,4 +1,5 @@
-//! Everything that breaks, once; and that what must not be is found.
+//! Everything that breaks, once; that what must not be is found; and what stands in.
 
+mod failovers;
 mod minute;
 mod programs;
