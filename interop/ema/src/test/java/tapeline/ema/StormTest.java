@@ -26,6 +26,7 @@ import java.util.function.IntPredicate;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.condition.DisabledIfEnvironmentVariable;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
@@ -138,6 +139,7 @@ class StormTest {
     }
 
     @Test
+    @Timeout(540)
     void consumersThatReconnectAtOnceAllHaveTheirImagesAndAnotherOneItsUpdates() {
         int sourcePort = Ports.free();
         Source source = keep(new Source(sourcePort));
