@@ -3,6 +3,7 @@
 
 mod by_mount;
 mod compressed;
+mod connection_sets;
 mod drained;
 mod ground;
 mod market;
