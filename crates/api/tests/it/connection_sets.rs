@@ -37,7 +37,7 @@ struct Warm {
     posts: usize,
     /// Items that are closed when they are asked for.
     closes: Option<StateCode>,
-    /// Requests are not answered.
+    /// Requests are not answered, and a role brings no image.
     is_silent: bool,
 }
 
@@ -137,7 +137,7 @@ impl Warm {
                         given.extend(of_it.map(|(stream, _)| *stream));
                     }
                 }
-                for stream in given {
+                for stream in given.into_iter().filter(|_| !is_silent) {
                     let service = streams[&stream].1;
                     if !stands_by(*role, roles, service) {
                         image(responses, stream, *bid);
@@ -480,6 +480,54 @@ fn snapshots_are_asked_of_the_active_server_alone() {
     world.until("it comes from the other", |it| it.brief(once).len() == 1);
     assert_eq!(world.brief(once), ["image 1.00"]);
     assert_eq!(world.consumer.counters().items, 1, "it is complete");
+}
+
+#[test]
+fn a_server_that_takes_over_without_an_image_is_asked_for_it() {
+    let mut world = World::two(|config, _| {
+        config.request_timeout = Duration::from_millis(200);
+    });
+    let item = world.open("FEED", &["A"])[0];
+    world.until_warm(1);
+    world.server(1).is_silent = true;
+    world.server(1).bid = 102;
+    world.stop(0);
+    world.until("it takes over", |it| it.told(1) == ["Standby", "Active"]);
+    // What comes before the image is not in it.
+    world.server(1).update(101);
+    world.server(1).bid = 102;
+    world.until("an image", |it| it.log.refreshes() == 2);
+    world.server(1).update(103);
+    world.until("an update", |it| it.log.updates() == 1);
+    assert_eq!(world.brief(item), ["image 1.00", "image 1.02", "1.03"]);
+}
+
+#[test]
+fn an_update_in_a_set_allocates_nothing() {
+    let mut world = World::two(|_, _| {});
+    world.open("FEED", &["A"]);
+    world.until_warm(1);
+    // The sockets have their buffers by then.
+    for bid in 1..20 {
+        world.server(0).update(bid);
+        world.until("an update", |it| it.log.updates() == bid as usize);
+    }
+    let mut heard = 0;
+    for bid in 20..40 {
+        world.server(0).update(bid);
+        let mut note = |event: ConsumerEvent<'_>, _: &mut Requests<'_>| {
+            heard += usize::from(matches!(event, ConsumerEvent::Update { .. }));
+        };
+        let began = Instant::now();
+        let consumer = &mut world.consumer;
+        let allocated = allocation_counter::measure(|| {
+            consumer.poll(Some(Duration::from_millis(100)), &mut note);
+        });
+        assert!(began.elapsed() < PATIENCE);
+        assert_eq!(allocated.count_total, 0);
+        world.servers.iter_mut().flatten().for_each(Warm::turn);
+    }
+    assert!(heard > 0, "none came");
 }
 
 #[test]
