@@ -7,6 +7,7 @@ mod measuring;
 mod opening;
 mod output;
 mod secure;
+mod standing_by;
 mod statistics;
 mod watch;
 
@@ -38,6 +39,7 @@ use measuring::Measuring;
 pub(super) use output::value_text;
 use output::{Form, Output};
 use secure::Secure;
+use standing_by::StandingBy;
 use tapeline_ending::Stop;
 use watch::Watch;
 
@@ -79,6 +81,9 @@ pub(crate) struct Args {
     /// What is spoken over the WebSocket
     #[arg(long, value_name = "NAME", requires = "ws", default_value = "tr_json2")]
     subprotocol: Subprotocol,
+
+    #[command(flatten)]
+    standing_by: StandingBy,
 
     #[command(flatten)]
     secure: Secure,
@@ -273,6 +278,8 @@ pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
     let latency_file = args.latency_file.as_deref().map(LatencyFile::create).transpose()?;
     let mut config = ConsumerConfig::new(args.servers(), args.login());
     config.protocol = args.protocol();
+    config.order = args.standing_by.order();
+    config.standby = args.standing_by.set();
     config.dictionary = match dictionary {
         Some(dictionary) => DictionarySource::Given(dictionary),
         None => DictionarySource::Download,

@@ -266,6 +266,8 @@ impl ConsumerHandler for Watch<'_, '_> {
             }
             ConsumerEvent::Up { .. }
             | ConsumerEvent::Down { .. }
+            | ConsumerEvent::Active { .. }
+            | ConsumerEvent::LeftOut { .. }
             | ConsumerEvent::Generic { .. }
             | ConsumerEvent::Ack { .. } => {}
         }
