@@ -291,6 +291,12 @@ pub struct Route {
     /// Whether it is asked for no new items; it keeps what it has. Default
     /// false.
     pub drains: bool,
+    /// Most requests at a time that it has not answered, whatever more it takes by its
+    /// own word. Default none. 0 counts as 1.
+    pub open_window: Option<u64>,
+    /// Most items that it may have open, whatever more it takes by its own word.
+    /// Default none.
+    pub open_limit: Option<u64>,
     /// As whom to log in.
     pub login: RouteLogin,
     /// Compression to ask for. Default none.
@@ -313,6 +319,8 @@ impl Route {
             order: 0,
             weight: 1,
             drains: false,
+            open_window: None,
+            open_limit: None,
             login: RouteLogin::default(),
             compression: Compression::None,
             ping_timeout_s: 60,
@@ -337,6 +345,8 @@ impl Route {
             order: _,
             weight: _,
             drains: _,
+            open_window: _,
+            open_limit: _,
             login,
             compression,
             ping_timeout_s,

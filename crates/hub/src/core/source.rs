@@ -104,11 +104,21 @@ pub(crate) struct Preference {
     items: Option<ItemNames>,
     /// No new items.
     pub(crate) drains: bool,
+    /// Bounds on what it says itself.
+    open_window: u64,
+    open_limit: u64,
 }
 
 impl Preference {
     /// As of a source that nothing is said of.
-    const NONE: Self = Self { order: 0, weight: 1, items: None, drains: false };
+    const NONE: Self = Self {
+        order: 0,
+        weight: 1,
+        items: None,
+        drains: false,
+        open_window: u64::MAX,
+        open_limit: u64::MAX,
+    };
 
     pub(crate) fn of(route: &Route) -> Self {
         Self {
@@ -116,6 +126,8 @@ impl Preference {
             weight: u64::from(route.weight.max(1)),
             items: route.items.clone(),
             drains: route.drains,
+            open_window: route.open_window.unwrap_or(u64::MAX).max(1),
+            open_limit: route.open_limit.unwrap_or(u64::MAX),
         }
     }
 
@@ -347,13 +359,15 @@ impl Source {
     /// How many requests may be without their image. 0: no requests are taken.
     pub(crate) fn open_window(&self, service_id: u16) -> u64 {
         let load = self.service(service_id).and_then(|service| service.load.as_ref());
-        load.and_then(|load| load.open_window).unwrap_or(u64::MAX)
+        let own = load.and_then(|load| load.open_window).unwrap_or(u64::MAX);
+        own.min(self.preference.open_window)
     }
 
     /// How many items may be open.
     pub(crate) fn open_limit(&self, service_id: u16) -> u64 {
         let load = self.service(service_id).and_then(|service| service.load.as_ref());
-        load.and_then(|load| load.open_limit).unwrap_or(u64::MAX)
+        let own = load.and_then(|load| load.open_limit).unwrap_or(u64::MAX);
+        own.min(self.preference.open_limit)
     }
 
     /// How busy it says that it is; not at all, if it does not.

@@ -274,3 +274,37 @@ fn requests_that_wait_for_a_window_that_closes_are_told_so() {
     world.says(source, &load(9));
     assert_eq!(world.heard_by(source), ["Request 4 1:SECOND streaming"]);
 }
+
+#[test]
+fn a_source_has_no_more_than_the_configuration_says_whatever_it_says_itself() {
+    let mut config = config(1);
+    (config.routes[0].open_window, config.routes[0].open_limit) = (Some(2), Some(3));
+    let (mut world, sources) = World::with_sources(config);
+    let source = sources[0];
+    let load = ServiceLoad {
+        open_window: Some(100),
+        open_limit: Some(1_000),
+        ..ServiceLoad::default()
+    };
+    world.says(source, &provider::change(FilterContent::Load(load)));
+    world.heard_by(source);
+    for number in 0..4 {
+        world.open(A, number, &format!("ITEM{number}"));
+    }
+    assert_eq!(world.heard_by(source).len(), 2, "the window");
+    world.says(source, &provider::refresh(3, "ITEM0"));
+    assert_eq!(world.heard_by(source), ["Request 5 1:ITEM2 streaming"]);
+    world.says(source, &provider::refresh(4, "ITEM1"));
+    world.says(source, &provider::refresh(5, "ITEM2"));
+    assert!(world.heard_by(source).is_empty(), "the limit");
+    world.close(A, 0);
+    let heard = world.heard_by(source);
+    assert!(heard.iter().any(|line| line.contains("ITEM3")), "{heard:?}");
+    // By its own word it may take less.
+    let none = ServiceLoad { open_window: Some(0), ..ServiceLoad::default() };
+    world.says(source, &provider::change(FilterContent::Load(none)));
+    world.close(A, 1);
+    world.open(A, 9, "ITEM9");
+    let heard = world.heard_by(source);
+    assert!(!heard.iter().any(|line| line.contains("ITEM9")), "{heard:?}");
+}

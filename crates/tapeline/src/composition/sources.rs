@@ -30,6 +30,8 @@ pub(super) fn route(source: &config::Source, credentials: &Credentials) -> Resul
         order: source.order,
         weight: source.weight,
         drains: source.drain,
+        open_window: source.open_window.map(u64::from),
+        open_limit: source.open_limit.map(u64::from),
         login: RouteLogin {
             user: source.user.clone(),
             application_id: source.application_id.clone(),

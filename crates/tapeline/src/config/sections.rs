@@ -410,6 +410,12 @@ section! {
         "weight" => weight: u32 = 1, in 1..=1_000_000 => Live;
         /// Whether it is asked for no new items, while it keeps what it has.
         "drain" => drain: bool = false => Live;
+        /// Most requests at a time that it has not answered; without it, as many as it
+        /// says itself (`OpenWindow`), which it is never above. 0 counts as 1.
+        "open-window" => open_window: Option<u32> = None => Live;
+        /// Most items that it may have open; without it, as many as it says itself
+        /// (`OpenLimit`), which it is never above.
+        "open-limit" => open_limit: Option<u32> = None => Live;
         /// The user that the hub logs in as.
         "user" => user: String = "tapeline".to_owned() => Reconnect;
         /// The application id that the hub logs in with, a decimal number.

@@ -42,6 +42,8 @@ class ResourceTest {
     private Source source;
     private int sourcePort;
     private Tapeline tapeline;
+    /** What else the configuration says of the source. */
+    private String ofSource = "";
 
     @AfterEach
     void stop() throws Exception {
@@ -75,9 +77,10 @@ class ResourceTest {
                 [[hub.source]]
                 name = "feed"
                 hosts = ["127.0.0.1:%d"]
+                %s
                 [server]
                 %s
-                """.formatted(sourcePort, server));
+                """.formatted(sourcePort, ofSource, server));
     }
 
     /** Puts other settings of the server in force. */
@@ -147,11 +150,32 @@ class ResourceTest {
         tapeline.awaitCounted("tapeline_server_opens_waiting", 0);
     }
 
+    @Test
+    void snapshotsOfAUserBeyondThoseOfASecondWaitForTheirTurn() throws IOException {
+        start("snapshots-per-s = 4", null);
+        Consumer ann = consumer("ann");
+        Watch watch = Watch.start();
+        List<Stream> all = LongStream.range(0, 12).mapToObj(i -> snapshot(ann, "SNAP" + i + ".N")).toList();
+        assertGiven(snapshot(consumer("bob"), "BOB.N"));
+        all.forEach(ResourceTest::assertGiven);
+        // Four at once, eight more at four a second.
+        double ms = watch.ms();
+        assertTrue(ms >= 1_500, "after " + ms + " ms");
+        assertEquals(8, tapeline.counted("tapeline_server_opens_paced_total"));
+        tapeline.awaitCounted("tapeline_server_opens_waiting", 0);
+    }
+
     /** Of a server towards its hub, and of a source, which says so itself or for which the hub says it. */
     @ParameterizedTest
-    @CsvSource({"open-window = 2, 0, tapeline_server_requests_queued", "'', 2, tapeline_hub_unsent_upstream"})
-    void requestsBeyondAnOpenWindowWaitAndWhatIsOpenGoesOn(String server, int sourceWindow, String counter)
-            throws IOException {
+    @CsvSource({
+        "open-window = 2, '', 0, tapeline_server_requests_queued",
+        "'', '', 2, tapeline_hub_unsent_upstream",
+        "'', open-window = 2, 0, tapeline_hub_unsent_upstream",
+        "'', open-window = 2, 50, tapeline_hub_unsent_upstream"
+    })
+    void requestsBeyondAnOpenWindowWaitAndWhatIsOpenGoesOn(
+            String server, String source, int sourceWindow, String counter) throws IOException {
+        ofSource = source;
         start(server, sourceWindow == 0 ? null : Settings.elements("OpenWindow", sourceWindow));
         Consumer bob = consumer("bob");
         Stream live = shown(bob, "LIVE.N");
@@ -168,13 +192,13 @@ class ResourceTest {
         assertLive(shown(consumer("cid"), "LIVE.N"), "LIVE.N");
         assertNotAskedFor("WAITS.N");
         assertNotAskedFor("ALSO.N");
-        source.release("HELD1.N");
+        this.source.release("HELD1.N");
         for (Stream stream : List.of(first, waits, alsoWaits)) {
             assertTrue(stream.image().says(StreamState.OPEN, DataState.OK));
         }
         tapeline.awaitCounted(counter, 0);
         assertEquals(0, second.events.size());
-        source.release("HELD2.N");
+        this.source.release("HELD2.N");
         assertTrue(second.image().says(StreamState.OPEN, DataState.OK));
     }
 
