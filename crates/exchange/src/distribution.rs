@@ -118,7 +118,11 @@ impl Distribution {
                 };
                 self.publish(now_ns, modified, send);
             }
-            Event::Amended { .. } | Event::Refused { .. } | Event::MassCancelled { .. } => {}
+            // It stands at its new price already.
+            Event::Amended { .. }
+            | Event::Repriced { .. }
+            | Event::Refused { .. }
+            | Event::MassCancelled { .. } => {}
             Event::TradeCancelled { .. } => self.trade_cancelled(now_ns, event, send),
             _ => self.of_session(now_ns, event, send),
         }
@@ -192,11 +196,12 @@ impl Distribution {
         };
         let (ns, trade, instrument) = (ns(now_ns), id.0, self.instrument(book));
         match part {
-            Part::Shown => {
+            // Whoever is shown in closing price trading is shown at that price.
+            Part::Shown | Part::ClosingPrice => {
                 let executed = Executed { ns, order: maker_shown.0, quantity, trade };
                 self.publish(now_ns, executed, send);
             }
-            Part::Hidden => {
+            Part::Hidden | Part::HiddenAtClosingPrice => {
                 let price = SignedPrice(price);
                 let trade = Trade { ns, quantity, instrument, price, trade, ..Trade::default() };
                 self.publish(now_ns, trade, send);
@@ -233,6 +238,18 @@ impl Distribution {
                     instrument: self.instrument(book),
                     status: session.status(),
                     change_reason: cause as u8,
+                    book_type: 1,
+                    ..SymbolStatus::default()
+                };
+                self.publish(now_ns, status, send);
+            }
+            Event::Extended { book, session, cause, until_ns } => {
+                let status = SymbolStatus {
+                    ns,
+                    instrument: self.instrument(book),
+                    status: session.status(),
+                    change_reason: cause as u8,
+                    end_time: Text::from_bytes(&time_of_day(until_ns)),
                     book_type: 1,
                     ..SymbolStatus::default()
                 };
@@ -281,6 +298,17 @@ impl Distribution {
 
 fn ns(now_ns: u64) -> u32 {
     (now_ns % NS_PER_S) as u32
+}
+
+/// `HH:MM:SS`, of the clock that messages have.
+fn time_of_day(at_ns: u64) -> [u8; 8] {
+    let second = (at_ns / NS_PER_S % S_PER_DAY) as u32;
+    let mut text = *b"00:00:00";
+    for (at, value) in [(0, second / 3600), (3, second / 60 % 60), (6, second % 60)] {
+        text[at] += (value / 10) as u8;
+        text[at + 1] += (value % 10) as u8;
+    }
+    text
 }
 
 const fn auction_type(session: Session) -> u8 {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use ring::digest::{SHA256, digest};
-use tapeline_instrument::Instrument;
+use tapeline_instrument::{AuctionLimits, Instrument};
 use tapeline_sequence::Identity;
 
 use crate::core::{ExchangeConfig, Plan};
@@ -47,6 +47,12 @@ pub(crate) fn of(config: &ExchangeConfig) -> Identity {
     if config.instruments.iter().any(|of| of.tolerances.are_set()) {
         let _ = writeln!(text, "breaker {calls:?}");
     }
+    let goes_on = |of: &Instrument| of.auctions != AuctionLimits::default();
+    if engine.market_extension_ns > 0 || config.instruments.iter().any(goes_on) {
+        let lengths_ns =
+            [engine.market_extension_ns, engine.price_extension_ns, engine.extension_random_ns];
+        let _ = writeln!(text, "extensions {lengths_ns:?}");
+    }
     match &config.plan {
         Plan::Open => text.push_str("open\n"),
         Plan::Closed => text.push_str("closed\n"),
@@ -80,6 +86,10 @@ fn add_instrument(text: &mut String, of: &Instrument) {
     );
     if of.tolerances.are_set() {
         let _ = writeln!(text, "{} {}", of.tolerances.dynamic_bp, of.tolerances.static_bp);
+    }
+    if of.auctions != AuctionLimits::default() {
+        let AuctionLimits { tolerance_bp, min_closing_volume } = of.auctions;
+        let _ = writeln!(text, "auctions {tolerance_bp} {min_closing_volume}");
     }
     for (from, tick) in of.ticks.bands() {
         let _ = writeln!(text, "{} {}", from.0, tick.0);
@@ -119,7 +129,7 @@ mod tests {
         other.users[0].password = "b".to_owned();
         other.max_sessions = 5;
         assert_eq!(of(&other), plain);
-        let changes: [fn(&mut ExchangeConfig); 9] = [
+        let changes: [fn(&mut ExchangeConfig); 11] = [
             |market| market.users.swap(0, 1),
             |market| market.users[0].firm = 2,
             |market| market.instruments[0].lots.lot = 10,
@@ -129,6 +139,8 @@ mod tests {
             |market| market.users[1].settles = vec![1],
             |market| market.users[1].stop_after = Some(std::time::Duration::ZERO),
             |market| market.instruments[0].tolerances.static_bp = 5,
+            |market| market.instruments[0].auctions.tolerance_bp = 5,
+            |market| market.engine.market_extension_ns = 5,
         ];
         for (at, change) in changes.iter().enumerate() {
             let mut other = market();

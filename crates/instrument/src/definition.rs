@@ -52,6 +52,16 @@ impl Tolerances {
     }
 }
 
+/// When an auction does not end with its call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AuctionLimits {
+    /// How far its price may be from the last one before, in hundredths of a per cent;
+    /// 0 is as far as one likes.
+    pub tolerance_bp: u32,
+    /// A closing auction whose price stays outside takes place if it trades so much.
+    pub min_closing_volume: u64,
+}
+
 /// What is traded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instrument {
@@ -75,6 +85,8 @@ pub struct Instrument {
     pub previous_close: Option<Price>,
     /// When a circuit breaker stops continuous trading.
     pub tolerances: Tolerances,
+    /// When the call of an auction is extended.
+    pub auctions: AuctionLimits,
 }
 
 impl Instrument {
@@ -90,6 +102,7 @@ impl Instrument {
             lots: Lots::default(),
             previous_close: None,
             tolerances: Tolerances::default(),
+            auctions: AuctionLimits::default(),
         }
     }
 }

@@ -12,7 +12,7 @@ mod price;
 mod session;
 mod tick;
 
-pub use definition::{Instrument, InstrumentId, Lots, Tolerances};
+pub use definition::{AuctionLimits, Instrument, InstrumentId, Lots, Tolerances};
 pub use error::InstrumentError;
 pub use id::{IdSpace, OrderId, TradeId};
 pub use price::{Price, Side};

@@ -16,6 +16,10 @@ pub enum Session {
     Regular = b'T',
     /// Orders are collected for the closing price.
     ClosingCall = b'd',
+    /// Behind the closing auction: orders trade at its price, and at no other.
+    ClosingPrice = b'u',
+    /// Behind trading: cancels only.
+    PostClose = b'b',
     /// After the day: orders of the day expire.
     MarketClose = b'c',
     /// Stopped by operators: cancels only.
@@ -34,6 +38,8 @@ pub enum Cause {
     /// The schedule says so.
     #[default]
     Scheduled = 0,
+    /// Orders without a limit would be left over.
+    MarketOrders = 3,
     /// A price outside of what is tolerated.
     PriceOutside = 4,
     /// Operators want it.
@@ -42,11 +48,13 @@ pub enum Cause {
 
 impl Session {
     /// All there are.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Closed,
         Self::OpeningCall,
         Self::Regular,
         Self::ClosingCall,
+        Self::ClosingPrice,
+        Self::PostClose,
         Self::MarketClose,
         Self::Halt,
         Self::BreakerCall,
@@ -70,6 +78,8 @@ impl Session {
             Self::OpeningCall => "opening call",
             Self::Regular => "regular trading",
             Self::ClosingCall => "closing call",
+            Self::ClosingPrice => "closing price trading",
+            Self::PostClose => "post close",
             Self::MarketClose => "market close",
             Self::Halt => "halted",
             Self::BreakerCall => "circuit breaker call",
@@ -83,7 +93,8 @@ impl Session {
         matches!(self, Self::OpeningCall | Self::ClosingCall | Self::BreakerCall | Self::ResumeCall)
     }
 
-    /// New orders are taken.
+    /// New orders are taken, whatever they are; [`ClosingPrice`](Self::ClosingPrice)
+    /// takes those that are for it.
     #[inline]
     pub const fn takes_orders(self) -> bool {
         matches!(self, Self::Regular) || self.is_call()
@@ -92,28 +103,37 @@ impl Session {
     /// Orders can be cancelled.
     #[inline]
     pub const fn takes_cancels(self) -> bool {
-        self.takes_orders() || matches!(self, Self::Halt)
+        self.takes_orders() || matches!(self, Self::Halt | Self::ClosingPrice | Self::PostClose)
+    }
+
+    /// Orders were collected until now, and what matches is matched when this one begins
+    /// behind a call.
+    pub const fn ends_call(self) -> bool {
+        matches!(self, Self::Regular | Self::ClosingPrice | Self::PostClose | Self::MarketClose)
     }
 
     /// The session that follows this one, if it may.
     ///
     /// ```text
-    ///  to:            w  a  T  d  c  H  e  f
-    ///  Closed       w .  s  o  .  .  .  .  .  s  by the schedule or by operators
-    ///  OpeningCall  a .  .  s  .  o  o  .  .  o  by operators only
-    ///  Regular      T .  .  .  s  o  o  p  .  p  by a price outside of what is tolerated
-    ///  ClosingCall  d .  .  .  .  s  o  .  .
-    ///  MarketClose  c s  .  .  .  .  .  .  .
-    ///  Halt         H .  o  o  o  s  .  .  o
-    ///  BreakerCall  e .  .  s  s  o  o  .  .
-    ///  ResumeCall   f .  .  o  s  o  o  .  .
+    ///  to:            w  a  T  d  u  b  c  H  e  f
+    ///  Closed       w .  s  o  .  .  .  .  .  .  .  s  by the schedule or by operators
+    ///  OpeningCall  a .  .  s  .  .  .  o  o  .  .  o  by operators only
+    ///  Regular      T .  .  .  s  .  .  o  o  p  .  p  by a price outside of what is tolerated
+    ///  ClosingCall  d .  .  .  .  s  s  s  o  .  .
+    ///  ClosingPrice u .  .  .  .  .  s  s  .  .  .
+    ///  PostClose    b .  .  .  .  .  .  s  .  .  .
+    ///  MarketClose  c s  .  .  .  .  .  .  .  .  .
+    ///  Halt         H .  o  o  o  .  s  s  .  .  o
+    ///  BreakerCall  e .  .  s  s  .  .  o  o  .  .
+    ///  ResumeCall   f .  .  o  s  .  .  o  o  .  .
     /// ```
     ///
     /// # Errors
     /// The table has no such step for this cause.
     pub fn followed_by(self, to: Self, cause: Cause) -> Result<Self, InstrumentError> {
         use Session::{
-            BreakerCall, Closed, ClosingCall, Halt, MarketClose, OpeningCall, Regular, ResumeCall,
+            BreakerCall, Closed, ClosingCall, ClosingPrice, Halt, MarketClose, OpeningCall,
+            PostClose, Regular, ResumeCall,
         };
         let is_operator = cause == Cause::Operator;
         let may = match (self, to) {
@@ -121,7 +141,9 @@ impl Session {
             | (OpeningCall, Regular)
             | (Regular | ResumeCall, ClosingCall)
             | (BreakerCall, Regular | ClosingCall)
-            | (ClosingCall | Halt, MarketClose)
+            | (ClosingCall, ClosingPrice)
+            | (ClosingCall | ClosingPrice | Halt, PostClose)
+            | (ClosingCall | ClosingPrice | PostClose | Halt, MarketClose)
             | (MarketClose, Closed) => true,
             (Closed | ResumeCall, Regular)
             | (OpeningCall | Regular | BreakerCall | ResumeCall, MarketClose)
@@ -187,7 +209,7 @@ impl Schedule {
     }
 
     /// The day of SETS, London: calls from 07:50 and 16:30, each ending at a
-    /// random moment of half a minute.
+    /// random moment of half a minute, and trading at the closing price to 16:40.
     pub fn sets() -> Self {
         let turn = |hour: u32, minute: u32, session, random_s| Turn {
             at_s: hour * 3600 + minute * 60,
@@ -199,8 +221,10 @@ impl Schedule {
                 turn(7, 50, Session::OpeningCall, 0),
                 turn(8, 0, Session::Regular, 30),
                 turn(16, 30, Session::ClosingCall, 0),
-                turn(16, 35, Session::MarketClose, 30),
-                turn(17, 15, Session::Closed, 0),
+                turn(16, 35, Session::ClosingPrice, 30),
+                turn(16, 40, Session::PostClose, 0),
+                turn(17, 15, Session::MarketClose, 0),
+                turn(17, 30, Session::Closed, 0),
             ],
         }
     }
@@ -236,7 +260,7 @@ mod tests {
     fn a_day_goes_round() {
         let day = Schedule::new(Schedule::sets().turns().to_vec()).expect("in order");
         let sessions: Vec<u8> = day.turns().iter().map(|turn| turn.session.status()).collect();
-        assert_eq!(sessions, b"aTdcw");
+        assert_eq!(sessions, b"aTdubcw");
         for session in Session::ALL {
             assert_eq!(Session::from_status(session.status()), Some(session));
         }
@@ -282,6 +306,19 @@ mod tests {
             to(call, Session::ClosingCall, Cause::Scheduled) && to(call, halt, Cause::Operator)
         );
         assert!(!to(Session::Regular, call, Cause::Operator), "it is behind a halt only");
+    }
+
+    #[test]
+    fn the_closing_price_is_traded_at_behind_the_closing_call_only() {
+        let to = |from: Session, to, cause| from.followed_by(to, cause).is_ok();
+        for from in Session::ALL {
+            let is_behind = to(from, Session::ClosingPrice, Cause::Scheduled);
+            assert_eq!(is_behind, from == Session::ClosingCall, "{from:?}");
+            assert_eq!(to(from, Session::ClosingPrice, Cause::Operator), is_behind, "{from:?}");
+        }
+        let session = Session::ClosingPrice;
+        assert!(session.takes_cancels() && !session.takes_orders() && !session.is_call());
+        assert!(Session::PostClose.takes_cancels() && !Session::PostClose.takes_orders());
     }
 
     #[test]

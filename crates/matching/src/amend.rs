@@ -8,6 +8,7 @@ use std::cmp::Reverse;
 use crate::book::{Book, stop_key};
 use crate::command::{Passive, Replace, TimeInForce};
 use crate::engine::Engine;
+use crate::enter::is_for_session;
 use crate::event::{Entry, Event, Events};
 use crate::ladder::{MARKET, key_of, reach_of};
 use crate::orders::{Resting, Special};
@@ -45,11 +46,19 @@ impl Engine {
             false => Special::default(),
         };
         let book = &self.books[usize::from(order.book.0)];
-        if !book.session.takes_orders() {
+        let is_at_closing_price = is_for_session(book.session, special.time_in_force);
+        if !book.session.takes_orders() && !is_at_closing_price {
             return Err(Refusal::Session);
         }
         let leaves = leaves_of(book, order, replace)?;
-        let (key, stop_key) = keys_of(book, order, &special, replace)?;
+        let (mut key, stop_key) = keys_of(book, order, &special, replace)?;
+        if is_at_closing_price {
+            // It has the closing price, which its new limit must reach.
+            if key > order.key {
+                return Err(Refusal::Session);
+            }
+            key = order.key;
+        }
         let now_s = now_ns / 1_000_000_000;
         let time_in_force = match (special.time_in_force, replace.expire_s) {
             (kept, None) => kept,

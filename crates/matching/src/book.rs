@@ -2,6 +2,7 @@
 
 use tapeline_instrument::{Instrument, Price, Session, Side, Tick};
 
+use crate::extend::Extension;
 use crate::ladder::{Ladder, NONE, key_of, tick_of};
 
 /// The ladders and the state of one instrument.
@@ -30,8 +31,14 @@ pub(crate) struct Book {
     pub(crate) is_dirty: bool,
     /// Prices that are too far away stop continuous trading.
     pub(crate) has_tolerances: bool,
-    /// When the call ends that one began.
+    /// When a call ends that one began, or that goes on.
     pub(crate) call_ends_ns: u64,
+    /// How the call that is goes on beyond its end.
+    pub(crate) extension: Extension,
+    /// The price of the closing auction of the day.
+    pub(crate) closing: Option<Tick>,
+    /// The closing price of the day was said.
+    pub(crate) is_closing_said: bool,
 }
 
 impl Book {
@@ -53,6 +60,9 @@ impl Book {
             is_dirty: false,
             has_tolerances,
             call_ends_ns: 0,
+            extension: Extension::default(),
+            closing: None,
+            is_closing_said: false,
         }
     }
 

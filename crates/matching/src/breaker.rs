@@ -58,7 +58,7 @@ impl Book {
     }
 
     /// The first and the last tick so far from a price.
-    fn within(&self, reference: Price, bp: u32) -> [Tick; 2] {
+    pub(crate) fn within(&self, reference: Price, bp: u32) -> [Tick; 2] {
         let ticks = &self.instrument.ticks;
         let away = (i128::from(reference.0) * i128::from(bp) / BP).min(i128::from(i64::MAX)) as i64;
         let [low, high] = [reference.0.saturating_sub(away), reference.0.saturating_add(away)];
@@ -66,11 +66,6 @@ impl Book {
         let first = first + Tick::from(ticks.price(first).0 < low);
         let last = last.saturating_sub(Tick::from(ticks.price(last).0 > high));
         [first, last]
-    }
-
-    /// The call that a circuit breaker began ends by now.
-    pub(crate) fn is_call_over(&self, now_ns: u64) -> bool {
-        self.session == Session::BreakerCall && now_ns >= self.call_ends_ns
     }
 }
 

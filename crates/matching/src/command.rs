@@ -57,6 +57,13 @@ pub enum TimeInForce {
     NextAuction,
     /// In auctions only, for the day.
     EveryAuction,
+    /// At the closing price, as soon as the closing auction has found it, with what that
+    /// has left ("auction volume discovery").
+    AtClosingVolume,
+    /// The same, and then as [`AtClosingPrice`](Self::AtClosingPrice).
+    FromClosingVolume,
+    /// At the closing price, behind the closing auction.
+    AtClosingPrice,
 }
 
 /// Which resting place an order accepts (MIT203, `PassiveOnly`).

@@ -35,11 +35,20 @@ pub struct Config {
     pub breaker_call_ns: u64,
     /// It ends up to so many nanoseconds later.
     pub breaker_random_ns: u64,
+    /// How long a call goes on, once, if orders without a limit would be left over, in
+    /// nanoseconds; 0 if it does not.
+    pub market_extension_ns: u64,
+    /// How long a call goes on, up to twice, if the price is too far from the last one,
+    /// in nanoseconds.
+    pub price_extension_ns: u64,
+    /// Either ends up to so many nanoseconds later.
+    pub extension_random_ns: u64,
 }
 
 impl Default for Config {
     /// A hundred thousand orders, an indicative price each second, calls of circuit
-    /// breakers of five minutes and up to half a minute.
+    /// breakers and extensions of five minutes and up to half a minute; orders without a
+    /// limit extend no call.
     fn default() -> Self {
         Self {
             ids: IdSpace { id: 0, partition: 1, thread: 0 },
@@ -50,6 +59,9 @@ impl Default for Config {
             auction_info_interval_ns: 1_000_000_000,
             breaker_call_ns: 300_000_000_000,
             breaker_random_ns: 30_000_000_000,
+            market_extension_ns: 0,
+            price_extension_ns: 300_000_000_000,
+            extension_random_ns: 30_000_000_000,
         }
     }
 }

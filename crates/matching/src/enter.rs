@@ -41,7 +41,7 @@ impl Engine {
     #[inline]
     fn admit(&self, now_ns: u64, new: &NewOrder) -> Result<Place, Refusal> {
         let book = self.books.get(usize::from(new.book.0)).ok_or(Refusal::UnknownBook)?;
-        if !book.session.takes_orders() {
+        if !book.session.takes_orders() && !is_for_session(book.session, new.time_in_force) {
             return Err(Refusal::Session);
         }
         if new.quantity == 0 {
@@ -188,6 +188,9 @@ impl Engine {
     ) {
         let order = *self.orders.get(slot);
         let book = &self.books[usize::from(order.book.0)];
+        if book.session == Session::ClosingPrice {
+            return self.run_at_closing_price(now_ns, slot, entry, out);
+        }
         if book.session != Session::Regular {
             return self.rest(slot, entry, out);
         }
@@ -257,6 +260,14 @@ impl Engine {
             key = ladder.next(&self.shown, key);
         }
         count
+    }
+}
+
+/// Whether a session that takes few orders takes those of a time in force.
+pub(crate) const fn is_for_session(session: Session, time_in_force: TimeInForce) -> bool {
+    match (session, wait::class_of(time_in_force)) {
+        (Session::ClosingPrice, Some(class)) => wait::is_for(class, session),
+        _ => false,
     }
 }
 

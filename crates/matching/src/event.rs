@@ -8,6 +8,7 @@
 //! | [`Parked`](Event::Parked) | 9/9 | |
 //! | [`Amended`](Event::Amended) | 5/0 or 5/1 | U, or D if it leaves to trade |
 //! | [`Replenished`](Event::Replenished) | D/1 | A with a new id |
+//! | [`Repriced`](Event::Repriced) | D/0 | |
 //! | [`Ended`](Event::Ended) | 4/4 or C/6 | D if it was shown |
 //! | [`TradeCancelled`](Event::TradeCancelled) | H, and D of what does not end with it, to both | P or Q as cancelled |
 //! | [`Refused`](Event::Refused) | 8/8, or Cancel Reject | |
@@ -71,6 +72,10 @@ pub enum Part {
     Hidden,
     /// Both orders met in the auction at the end of this call.
     Auction(Session),
+    /// What is shown, at the closing price.
+    ClosingPrice,
+    /// What is not, at the closing price.
+    HiddenAtClosingPrice,
 }
 
 /// An order, one of whose trades was cancelled.
@@ -182,6 +187,15 @@ pub enum Event {
         /// As others see it, with a new id.
         shown: Shown,
     },
+    /// An order has the closing price from now on.
+    Repriced {
+        /// Where.
+        book: BookId,
+        /// Which.
+        order: Order,
+        /// As others see it.
+        shown: Shown,
+    },
     /// An order is gone without a trade.
     Ended {
         /// Where.
@@ -236,6 +250,17 @@ pub enum Event {
         before: Session,
         /// Why.
         cause: Cause,
+    },
+    /// A call goes on beyond its end.
+    Extended {
+        /// Where.
+        book: BookId,
+        /// Which call.
+        session: Session,
+        /// Why.
+        cause: Cause,
+        /// When it ends, in nanoseconds since 1970 UTC.
+        until_ns: u64,
     },
     /// An auction is over: all its trades are before this.
     Auctioned {

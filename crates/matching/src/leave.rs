@@ -109,7 +109,7 @@ impl Engine {
         self.forget(slot);
     }
 
-    /// Time has passed: orders expire at their second, calls of circuit breakers end,
+    /// Time has passed: orders expire at their second, calls that no schedule ends are over,
     /// auctions say what they would bring.
     #[cold]
     pub fn tick<E: Events>(&mut self, now_ns: u64, out: &mut E) {
@@ -117,7 +117,8 @@ impl Engine {
         for at in 0..self.books.len() {
             if self.books[at].is_call_over(now_ns) {
                 let (id, cause) = (BookId(at as u16), Cause::Scheduled);
-                self.begin_session(now_ns, id, Session::Regular, cause, out);
+                let then = self.books[at].extension.then.unwrap_or(Session::Regular);
+                self.begin_session(now_ns, id, then, cause, out);
             } else if self.books[at].session.is_call() {
                 self.indicate(now_ns, at, out);
             }

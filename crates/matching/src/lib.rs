@@ -40,6 +40,8 @@
 //! | auctions | [`AuctionBook`], `uncross` |
 //! | sessions, end of the day | `session` |
 //! | prices too far from those before | `breaker` |
+//! | calls that go on | `extend` |
+//! | trading at the closing price | `closing` |
 //!
 //! What an order costs: two or three cache lines (its own, its neighbour's in
 //! the queue, its level's), and no allocation once tables have grown.
@@ -49,10 +51,12 @@ mod amend;
 mod auction;
 mod book;
 mod breaker;
+mod closing;
 mod command;
 mod engine;
 mod enter;
 mod event;
+mod extend;
 mod index;
 mod ladder;
 mod leave;

@@ -5,14 +5,31 @@ use tapeline_instrument::{Cause, OrderId, Session};
 use crate::command::{BookId, Owner, TimeInForce};
 use crate::engine::Engine;
 use crate::event::{Ending, Event, Events};
+use crate::extend::Extension;
 use crate::refusal::Refusal;
 
 const S_PER_DAY: u64 = 86_400;
 
 impl Engine {
-    /// A session begins, where it may follow the one that is.
+    /// A session begins, where it may follow the one that is; one of the schedule waits
+    /// for a call that goes on.
     #[cold]
     pub fn begin_session<E: Events>(
+        &mut self,
+        now_ns: u64,
+        id: BookId,
+        session: Session,
+        cause: Cause,
+        out: &mut E,
+    ) {
+        let is_put_off = cause == Cause::Scheduled && self.is_put_off(now_ns, id, session, out);
+        if !is_put_off {
+            self.change_session(now_ns, id, session, cause, out);
+        }
+    }
+
+    /// A session begins, where it may follow the one that is.
+    pub(crate) fn change_session<E: Events>(
         &mut self,
         now_ns: u64,
         id: BookId,
@@ -32,13 +49,19 @@ impl Engine {
                 return out.event(Event::Refused { owner, id, refusal });
             }
         };
-        let is_matched = matches!(session, Session::Regular | Session::MarketClose)
-            && before != Session::Regular;
-        if is_matched {
+        let is_behind_trading =
+            matches!(before, Session::Regular | Session::ClosingPrice | Session::PostClose);
+        if session.ends_call() && !is_behind_trading {
             self.uncross(now_ns, id, before, out);
         }
         let book = &mut self.books[usize::from(id.0)];
+        // Without a closing price there is nothing to trade at.
+        let session = match session {
+            Session::ClosingPrice if book.closing.is_none() => Session::PostClose,
+            session => session,
+        };
         book.session = session;
+        book.extension = Extension::default();
         book.is_dirty = true;
         book.indicated_ns = 0;
         out.event(Event::Session { book: id, session, before, cause });
@@ -51,12 +74,14 @@ impl Engine {
                 self.release(id, out);
             }
             Session::Regular => self.elect(now_ns, id, out),
+            Session::ClosingPrice => self.begin_closing_price(now_ns, id, out),
             Session::MarketClose => self.end_day(now_ns, id, before, out),
             Session::Closed => {
                 let book = &mut self.books[usize::from(id.0)];
                 (book.last, book.opening, book.last_auction) = (None, None, None);
+                (book.closing, book.is_closing_said) = (None, false);
             }
-            Session::Halt => {}
+            Session::Halt | Session::PostClose => {}
         }
         self.expire_timed(now_ns, out);
     }
@@ -66,7 +91,7 @@ impl Engine {
         let book = &mut self.books[usize::from(id.0)];
         if let Some(last) = book.last {
             book.instrument.previous_close = Some(book.instrument.ticks.price(last));
-            if before != Session::ClosingCall {
+            if before != Session::ClosingCall && !book.is_closing_said {
                 self.say_reference(id, last, false, out);
             }
         }

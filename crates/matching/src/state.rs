@@ -8,6 +8,7 @@ use tapeline_layout::{Sections, append_section, message};
 
 use crate::command::{BookId, Owner, SelfMatch, TimeInForce};
 use crate::engine::Engine;
+use crate::extend::Extension;
 use crate::ladder::{Ladder, NONE};
 use crate::orders::{Resting, Special};
 use crate::queues::Queues;
@@ -24,7 +25,7 @@ message! {
 
 message! {
     /// One book, without its orders.
-    BookState: 56, fill 0 {
+    BookState: 72, fill 0 {
         0 => session: u8,
         1 => is_dirty: u8,
         /// Which of the next ones there are: a bit for each.
@@ -37,6 +38,13 @@ message! {
         32 => indicated_ns: u64,
         40 => call_ends_ns: u64,
         48 => last_auction: u32,
+        52 => closing: u32,
+        /// How the call that is goes on: whether by orders without a limit, how often by
+        /// its price, and what follows it.
+        56 => is_by_market: u8,
+        57 => by_price: u8,
+        58 => then: u8,
+        59 => is_closing_said: u8,
     }
 }
 
@@ -45,6 +53,7 @@ const HAS_OPENING: u8 = 2;
 const HAS_INDICATIVE: u8 = 4;
 const HAS_PREVIOUS_CLOSE: u8 = 8;
 const HAS_AUCTION: u8 = 16;
+const HAS_CLOSING: u8 = 32;
 
 message! {
     /// One order that is alive.
@@ -111,6 +120,9 @@ const fn code_of(time_in_force: TimeInForce) -> (u8, u32) {
         TimeInForce::AtClosing => (7, 0),
         TimeInForce::NextAuction => (8, 0),
         TimeInForce::EveryAuction => (9, 0),
+        TimeInForce::AtClosingVolume => (10, 0),
+        TimeInForce::FromClosingVolume => (11, 0),
+        TimeInForce::AtClosingPrice => (12, 0),
     }
 }
 
@@ -126,6 +138,9 @@ fn time_in_force_of(code: u8, at_s: u32) -> Option<TimeInForce> {
         7 => TimeInForce::AtClosing,
         8 => TimeInForce::NextAuction,
         9 => TimeInForce::EveryAuction,
+        10 => TimeInForce::AtClosingVolume,
+        11 => TimeInForce::FromClosingVolume,
+        12 => TimeInForce::AtClosingPrice,
         _ => return None,
     })
 }
@@ -154,7 +169,8 @@ impl Engine {
                         | bit(book.opening.is_some(), HAS_OPENING)
                         | bit(book.indicative.is_some(), HAS_INDICATIVE)
                         | bit(close.is_some(), HAS_PREVIOUS_CLOSE)
-                        | bit(book.last_auction.is_some(), HAS_AUCTION),
+                        | bit(book.last_auction.is_some(), HAS_AUCTION)
+                        | bit(book.closing.is_some(), HAS_CLOSING),
                     last: book.last.unwrap_or_default(),
                     opening: book.opening.unwrap_or_default(),
                     indicative_tick: book.indicative.unwrap_or_default().0,
@@ -163,6 +179,11 @@ impl Engine {
                     indicated_ns: book.indicated_ns,
                     call_ends_ns: book.call_ends_ns,
                     last_auction: book.last_auction.unwrap_or_default(),
+                    closing: book.closing.unwrap_or_default(),
+                    is_by_market: u8::from(book.extension.is_by_market),
+                    by_price: book.extension.by_price,
+                    then: book.extension.then.map_or(0, Session::status),
+                    is_closing_said: u8::from(book.is_closing_said),
                 }
             }),
         );
@@ -252,6 +273,16 @@ impl Engine {
             book.opening = has(HAS_OPENING).then_some(state.opening);
             book.last_auction = has(HAS_AUCTION).then_some(state.last_auction);
             book.call_ends_ns = state.call_ends_ns;
+            book.closing = has(HAS_CLOSING).then_some(state.closing);
+            book.is_closing_said = state.is_closing_said != 0;
+            book.extension = Extension {
+                is_by_market: state.is_by_market != 0,
+                by_price: state.by_price,
+                then: match state.then {
+                    0 => None,
+                    status => Some(Session::from_status(status)?),
+                },
+            };
             let indicative = (state.indicative_tick, state.indicative_volume);
             book.indicative = has(HAS_INDICATIVE).then_some(indicative);
             book.indicated_ns = state.indicated_ns;

@@ -1,6 +1,6 @@
 //! The end of a call: one price, and all that trades at it.
 
-use tapeline_instrument::{Session, Side, Tick};
+use tapeline_instrument::{OrderId, Session, Side, Tick};
 
 use crate::auction::{AuctionBook, AuctionLevel, Uncross};
 use crate::command::{BookId, TimeInForce};
@@ -11,15 +11,20 @@ use crate::queues::Node;
 use crate::wait;
 
 /// One order's part in a match.
-struct Half {
-    order: Order,
-    shown: tapeline_instrument::OrderId,
-    displays: u32,
+pub(crate) struct Half {
+    pub(crate) order: Order,
+    pub(crate) shown: OrderId,
+    pub(crate) displays: u32,
 }
 
 impl Engine {
     /// What the auction of a book would bring now.
     pub(crate) fn auction(&mut self, at: usize) -> Option<Uncross> {
+        self.outlook(at).0
+    }
+
+    /// The same, and what buyers and sellers want without a limit.
+    pub(crate) fn outlook(&mut self, at: usize) -> (Option<Uncross>, [u64; 2]) {
         let mut levels = std::mem::take(&mut self.levels);
         levels.clear();
         let market = Side::BOTH.map(|side| self.collect(at, side, &mut levels));
@@ -36,7 +41,7 @@ impl Engine {
         let [market_buy, market_sell] = market;
         let found = AuctionBook { levels: &levels, market_buy, market_sell, reference }.uncross();
         self.levels = levels;
-        found
+        (found, market)
     }
 
     /// The limits of one side, hidden quantities included; returns what has no
@@ -99,7 +104,8 @@ impl Engine {
         out: &mut E,
     ) {
         let at = usize::from(id.0);
-        if let Some(found) = self.auction(at) {
+        let found = self.auction(at);
+        if let Some(found) = found.filter(|found| self.books[at].takes_place(found, session)) {
             self.match_at(now_ns, (id, session), found, out);
             self.replenish_all(now_ns, out);
             let book = &mut self.books[at];
@@ -109,13 +115,23 @@ impl Engine {
                 book.opening = Some(found.tick);
             }
             let price = book.instrument.ticks.price(found.tick);
+            let mut volume = found.volume;
+            if session == Session::ClosingCall {
+                (book.closing, book.is_closing_said) = (Some(found.tick), true);
+                volume += self.discover_volume(now_ns, id, found.tick, out);
+            }
             self.trades = self.trades.wrapping_add(1);
-            let (trade, quantity) = (self.config.ids.trade(now_ns, self.trades), found.volume);
-            let quantity = quantity_of(quantity);
+            let trade = self.config.ids.trade(now_ns, self.trades);
+            let quantity = quantity_of(volume);
             out.event(Event::Auctioned { book: id, id: trade, price, quantity, session });
             if is_opening || session == Session::ClosingCall {
                 out.event(Event::Reference { book: id, is_opening, price, is_auction: true });
             }
+        } else if found.is_some() {
+            self.fall_back(id, out);
+        }
+        if session == Session::ClosingCall {
+            self.end_volume_orders(id, out);
         }
         self.books[at].indicative = None;
         self.end_auction_orders(id, out);
@@ -165,7 +181,7 @@ impl Engine {
 
     /// The order of a side that is first, and how much of it is: what is shown
     /// before what is not.
-    fn head(&self, id: BookId, side: Side) -> Option<(Node, u32)> {
+    pub(crate) fn head(&self, id: BookId, side: Side) -> Option<(Node, u32)> {
         let book = &self.books[usize::from(id.0)];
         let (shown, unshown) = (&book.shown[side as usize], &book.unshown[side as usize]);
         if shown.best() <= unshown.best() {
@@ -178,7 +194,7 @@ impl Engine {
     }
 
     /// Takes a quantity off an order: off what is shown if anything is.
-    fn fill(&mut self, slot: Node, quantity: u32) -> Half {
+    pub(crate) fn fill(&mut self, slot: Node, quantity: u32) -> Half {
         let order = self.orders.get_mut(slot);
         let (was_shown, side) = (order.shown > 0, order.side() as usize);
         order.leaves -= quantity;
@@ -199,6 +215,16 @@ impl Engine {
         }
         let shown = self.orders.shown_id(slot);
         Half { order: self.order(slot), shown, displays: order.shown }
+    }
+
+    /// The closing auction did not take place: its price would be too far from the last
+    /// one, and it would trade too little. The last one is the day's.
+    fn fall_back<E: Events>(&mut self, id: BookId, out: &mut E) {
+        let book = &mut self.books[usize::from(id.0)];
+        if let Some(last) = book.last {
+            book.is_closing_said = true;
+            self.say_reference(id, last, false, out);
+        }
     }
 
     /// What was for this auction only ends; what is for every one waits again.

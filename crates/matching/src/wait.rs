@@ -8,6 +8,15 @@ use crate::engine::Engine;
 use crate::event::{Entry, Event, Events};
 use crate::queues::Node;
 
+/// The class of orders that trade with what the closing auction has left.
+pub(crate) const VOLUME: u32 = 5;
+
+/// The class of those that do so, and then trade at its price.
+pub(crate) const VOLUME_AND_PRICE: u32 = 6;
+
+/// The class of those that trade at its price.
+pub(crate) const CLOSING_PRICE: u32 = 7;
+
 /// Which auctions an order is for, by its key in the waiting ladder; `None` for
 /// what trades at other times as well.
 pub(crate) const fn class_of(time_in_force: TimeInForce) -> Option<u32> {
@@ -16,16 +25,20 @@ pub(crate) const fn class_of(time_in_force: TimeInForce) -> Option<u32> {
         TimeInForce::AtClosing => Some(2),
         TimeInForce::NextAuction => Some(3),
         TimeInForce::EveryAuction => Some(4),
+        TimeInForce::AtClosingVolume => Some(VOLUME),
+        TimeInForce::FromClosingVolume => Some(VOLUME_AND_PRICE),
+        TimeInForce::AtClosingPrice => Some(CLOSING_PRICE),
         _ => None,
     }
 }
 
 /// Whether orders of a class are in the book in a session.
-const fn is_for(class: u32, session: Session) -> bool {
+pub(crate) const fn is_for(class: u32, session: Session) -> bool {
     match session {
-        Session::OpeningCall => class != 2,
-        Session::ClosingCall => class != 1,
-        Session::BreakerCall | Session::ResumeCall => class >= 3,
+        Session::OpeningCall => class != 2 && class < VOLUME,
+        Session::ClosingCall => class != 1 && class < VOLUME,
+        Session::BreakerCall | Session::ResumeCall => matches!(class, 3 | 4),
+        Session::ClosingPrice => class > VOLUME,
         _ => false,
     }
 }
@@ -97,7 +110,7 @@ impl Engine {
     }
 
     /// An order is one like any other from now on.
-    fn wake(&mut self, slot: Node) {
+    pub(crate) fn wake(&mut self, slot: Node) {
         let special = self.orders.special_mut(slot);
         special.stop_key = 0;
         let peak = special.peak;
@@ -118,7 +131,7 @@ impl Engine {
     }
 
     /// Takes the first order of a class out of those that wait.
-    fn first_waiting(&mut self, id: BookId, class: u32) -> Option<Node> {
+    pub(crate) fn first_waiting(&mut self, id: BookId, class: u32) -> Option<Node> {
         let waiting = &mut self.books[usize::from(id.0)].waiting;
         let slot = self.unshown.at(waiting, class).next()?;
         self.unshown.remove(waiting, slot);

@@ -23,7 +23,8 @@ message! {
         /// 1 market, 2 limit, 3 stop, 4 stop limit.
         52 => order_type: u8,
         /// 0 day, 3 immediate or cancel, 4 fill or kill, 5 opening, 6 to a day,
-        /// 8 to a second, 10 closing, 50 next auction, 52 every auction.
+        /// 8 to a second, 10 closing, 12 at the closing price, 50 next auction, 52 every
+        /// auction, 54 with what the closing auction has left, 55 the same and then 12.
         53 => time_in_force: u8,
         /// Seconds since 1970 UTC.
         54 => expire_s: u32,

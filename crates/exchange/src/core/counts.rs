@@ -102,6 +102,10 @@ counts! {
         session_changes: u64 = total;
         /// Prices too far from those before, which began calls.
         circuit_breaks: u64 = total;
+        /// Calls that went on beyond their end, of all instruments.
+        call_extensions: u64 = total;
+        /// Trades at the closing price, behind the closing auction.
+        closing_price_trades: u64 = total;
     }
 }
 

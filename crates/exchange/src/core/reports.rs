@@ -24,6 +24,12 @@ const NS_PER_S: u64 = 1_000_000_000;
 /// The book of London in reports.
 const VENUE: u8 = 21;
 
+/// Bit 1 of a trade's flags: at the closing price.
+const AT_CLOSING_PRICE: u8 = 1 << 1;
+
+/// Restated: it has the closing price.
+const REPRICED: u8 = 3;
+
 /// Restated: an iceberg shows another part.
 const REPLENISHED: u8 = 100;
 
@@ -103,11 +109,17 @@ impl<O: Outputs> Telling for Reporter<'_, O> {
                     report.restatement_reason = REPLENISHED;
                 });
             }
+            Event::Repriced { order, shown, .. } => self.repriced(order, shown),
             Event::Ended { order, cause, .. } => self.ended(order, *cause),
             Event::TradeCancelled { .. } => self.trade_cancelled(event),
             Event::Refused { id, refusal, .. } => self.refused(*id, *refusal),
             Event::Session { book, session, before, .. } => {
                 self.session_begins(*book, *session, *before);
+            }
+            Event::Extended { book, session, cause, .. } => {
+                self.counts.call_extensions += 1;
+                let (instrument, session) = (self.instrument(*book), session.name());
+                tracing::warn!(instrument, session, ?cause, "a call goes on beyond its end");
             }
             _ => {}
         }
@@ -164,10 +176,13 @@ impl<O: Outputs> Reporter<'_, O> {
         let taker_shows =
             if is_auction { *taker_displays } else { taker_kept.display.min(taker.leaves) };
         let maker_type = match part {
-            Part::Shown => 0,
-            Part::Hidden => 1,
+            Part::Shown | Part::ClosingPrice => 0,
+            Part::Hidden | Part::HiddenAtClosingPrice => 1,
             Part::Auction(_) => 2,
         };
+        let is_at_closing = matches!(part, Part::ClosingPrice | Part::HiddenAtClosingPrice);
+        let flags = if is_at_closing { AT_CLOSING_PRICE } else { 0 };
+        self.counts.closing_price_trades += u64::from(is_at_closing);
         let call = if let Part::Auction(call) = part { call.status() } else { 0 };
         let of_call = Trade { call, ..Trade::default() };
         let maker_kept = Kept { shown: *maker_shown, ..*self.ledger.meet(maker) };
@@ -185,6 +200,7 @@ impl<O: Outputs> Reporter<'_, O> {
                 report.liquidity = got;
                 report.trade_id = id.0;
                 report.trade_type = trade_type;
+                report.flags = flags;
             });
             if self.desks.has_settlers() {
                 let of = Trade { id: id.0, price: price.0, quantity: *quantity, ..of_call };
@@ -207,6 +223,17 @@ impl<O: Outputs> Reporter<'_, O> {
         kept.shown = shown.id;
         let kept = *kept;
         self.report_of(&kept, order, (shown.quantity, before), |report| report.exec_type = b'5');
+    }
+
+    /// Whatever its limit was, it is the closing price from now on.
+    fn repriced(&mut self, order: &Order, shown: &Shown) {
+        let kept = self.ledger.meet(order);
+        kept.terms.limit = shown.price.0;
+        let kept = *kept;
+        self.report(&kept, order, shown.quantity, |report| {
+            report.exec_type = b'D';
+            report.restatement_reason = REPRICED;
+        });
     }
 
     fn ended(&mut self, order: &Order, cause: Ending) {

@@ -64,8 +64,11 @@ fn time_in_force(order: &client::NewOrder) -> Option<TimeInForce> {
         8 => TimeInForce::UntilTime(order.expire_s),
         10 => TimeInForce::AtClosing,
         50 => TimeInForce::NextAuction,
+        12 => TimeInForce::AtClosingPrice,
         52 => TimeInForce::EveryAuction,
-        // Intraday auctions, and what trades at the closing price.
+        54 => TimeInForce::AtClosingVolume,
+        55 => TimeInForce::FromClosingVolume,
+        // Intraday auctions.
         _ => return None,
     })
 }

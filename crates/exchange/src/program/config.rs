@@ -95,6 +95,11 @@ pub(crate) struct DaySection {
     /// The call of a circuit breaker, and up to how much later it ends.
     pub(crate) breaker_call_s: u32,
     pub(crate) breaker_random_s: u32,
+    /// How long a call goes on if orders without a limit would be left over, and if the
+    /// price is too far away; and up to how much later it ends.
+    pub(crate) market_extension_s: u32,
+    pub(crate) price_extension_s: u32,
+    pub(crate) extension_random_s: u32,
     #[serde(rename = "turn")]
     pub(crate) turns: Vec<TurnSection>,
 }
@@ -127,6 +132,8 @@ pub(crate) enum SessionName {
     OpeningCall,
     Regular,
     ClosingCall,
+    ClosingPrice,
+    PostClose,
     MarketClose,
     Halt,
 }
@@ -267,6 +274,9 @@ impl Default for DaySection {
             seed: 1,
             breaker_call_s: 300,
             breaker_random_s: 30,
+            market_extension_s: 0,
+            price_extension_s: 300,
+            extension_random_s: 30,
             turns: Vec::new(),
         }
     }
@@ -378,6 +388,8 @@ impl Config {
                         SessionName::OpeningCall => Session::OpeningCall,
                         SessionName::Regular => Session::Regular,
                         SessionName::ClosingCall => Session::ClosingCall,
+                        SessionName::ClosingPrice => Session::ClosingPrice,
+                        SessionName::PostClose => Session::PostClose,
                         SessionName::MarketClose => Session::MarketClose,
                         SessionName::Halt => Session::Halt,
                     },
@@ -416,6 +428,9 @@ impl Config {
             seed: self.day.seed,
             breaker_call_ns: u64::from(self.day.breaker_call_s) * NS_PER_S,
             breaker_random_ns: u64::from(self.day.breaker_random_s) * NS_PER_S,
+            market_extension_ns: u64::from(self.day.market_extension_s) * NS_PER_S,
+            price_extension_ns: u64::from(self.day.price_extension_s) * NS_PER_S,
+            extension_random_ns: u64::from(self.day.extension_random_s) * NS_PER_S,
             ..tapeline_matching::Config::default()
         };
         let exchange = ExchangeConfig {

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use tapeline_exchange::ExchangeError;
-use tapeline_instrument::{Instrument, Lots, Price, TickTable, Tolerances};
+use tapeline_instrument::{AuctionLimits, Instrument, Lots, Price, TickTable, Tolerances};
 
 /// What is traded.
 #[derive(Clone, Debug, Deserialize)]
@@ -35,6 +35,13 @@ pub(crate) struct InstrumentSection {
     pub(crate) dynamic_tolerance_bp: u32,
     #[serde(default)]
     pub(crate) static_tolerance_bp: u32,
+    /// How far an auction's price may be from the last one, in hundredths of a per cent,
+    /// before its call goes on; 0 for any.
+    #[serde(default)]
+    pub(crate) auction_tolerance_bp: u32,
+    /// A closing auction whose price stays outside takes place if it trades so much.
+    #[serde(default)]
+    pub(crate) min_closing_volume: u64,
 }
 
 impl InstrumentSection {
@@ -63,6 +70,10 @@ impl InstrumentSection {
             tolerances: Tolerances {
                 dynamic_bp: self.dynamic_tolerance_bp,
                 static_bp: self.static_tolerance_bp,
+            },
+            auctions: AuctionLimits {
+                tolerance_bp: self.auction_tolerance_bp,
+                min_closing_volume: self.min_closing_volume,
             },
             ..Instrument::new(self.id, &self.name, ticks)
         })

@@ -1,8 +1,10 @@
 //! Scenarios of the exchange.
 
 mod channels;
+mod closing_price;
 mod conformance;
 mod drop_copy;
+mod extensions;
 mod failover;
 mod fix;
 mod flows;

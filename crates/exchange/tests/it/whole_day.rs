@@ -65,15 +65,17 @@ fn a_day_has_an_opening_and_a_closing_price_and_orders_of_the_day_end() {
     venue.says(ann, &new("A3", "sell 100"));
     until(&mut venue, &sessions, at(16, 36));
     let lines = quiet_lines(&mut venue);
-    let close = ["Q 100@10.03", "w C 10.03", "BOB < C/6 B1 leaves 0", "H c"];
+    let close = ["Q 100@10.03", "w C 10.03", "H u"];
     for line in close {
         assert!(lines.contains(&line.to_owned()), "{line} is not among {lines:?}");
     }
-    until(&mut venue, &sessions, at(17, 20));
-    assert_eq!(
-        (venue.exchange.engine().alive(), quiet_lines(&mut venue)),
-        (0, vec!["H w".to_owned()])
-    );
+    until(&mut venue, &sessions, at(16, 41));
+    assert_eq!(quiet_lines(&mut venue), ["H b"]);
+    until(&mut venue, &sessions, at(17, 16));
+    assert_eq!(quiet_lines(&mut venue), ["BOB < C/6 B1 leaves 0", "H c", "D"]);
+    until(&mut venue, &sessions, at(17, 31));
+    assert_eq!(quiet_lines(&mut venue), ["H w"]);
+    assert_eq!(venue.exchange.engine().alive(), 0);
 }
 
 #[test]

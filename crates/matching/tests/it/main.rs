@@ -2,6 +2,8 @@
 
 mod auctions;
 mod breaker;
+mod closing_price;
+mod extensions;
 mod model;
 mod no_allocation;
 mod orders;

@@ -5,8 +5,8 @@ use tapeline_instrument::{
 };
 use tapeline_layout::Sections;
 use tapeline_matching::{
-    BookId, Command, Config, Engine, Event, Kind, NewOrder, Owner, Passive, Replace, SelfMatch,
-    TimeInForce, TradeCancel,
+    BookId, Command, Config, Engine, Event, Kind, NewOrder, Owner, Part, Passive, Replace,
+    SelfMatch, TimeInForce, TradeCancel,
 };
 
 use crate::support::cancel_of;
@@ -21,6 +21,9 @@ fn engine() -> Engine {
         max_orders: 2_000,
         breaker_call_ns: 2 * SECOND_NS,
         breaker_random_ns: SECOND_NS,
+        market_extension_ns: SECOND_NS,
+        price_extension_ns: SECOND_NS,
+        extension_random_ns: SECOND_NS,
         ..Config::default()
     });
     for id in 1..=2 {
@@ -29,6 +32,7 @@ fn engine() -> Engine {
         if id == 2 {
             // Prices are drawn from 0.3 per cent.
             instrument.tolerances = Tolerances { dynamic_bp: 15, static_bp: 0 };
+            instrument.auctions.tolerance_bp = 2;
         }
         engine.add(instrument);
     }
@@ -71,13 +75,16 @@ impl Flow {
             _ => {}
         }
         let now_s = (NOON_S + self.step / 50) as u32;
-        order.time_in_force = match self.draw(12) {
+        order.time_in_force = match self.draw(15) {
             0 => TimeInForce::UntilTime(now_s + self.draw(20) as u32),
             1 => TimeInForce::UntilDay(now_s + 86_400),
             2 => TimeInForce::AtClosing,
             3 => TimeInForce::EveryAuction,
             4 => TimeInForce::NextAuction,
             5 => TimeInForce::ImmediateOrCancel,
+            6 => TimeInForce::AtClosingVolume,
+            7 => TimeInForce::FromClosingVolume,
+            8 => TimeInForce::AtClosingPrice,
             _ => TimeInForce::Day,
         };
         order.self_match = match self.draw(6) {
@@ -97,8 +104,10 @@ impl Flow {
             1 | 2 => Some(Session::OpeningCall),
             500 | 501 => Some(Session::Regular),
             3_000 | 3_001 => Some(Session::ClosingCall),
-            3_500 | 3_501 => Some(Session::MarketClose),
-            3_600 | 3_601 => Some(Session::Closed),
+            3_300 | 3_301 => Some(Session::ClosingPrice),
+            3_800 | 3_801 => Some(Session::PostClose),
+            3_850 | 3_851 => Some(Session::MarketClose),
+            3_900 | 3_901 => Some(Session::Closed),
             _ => None,
         };
         if let Some(session) = session {
@@ -169,8 +178,8 @@ fn an_engine_that_is_restored_goes_on_with_the_same_events() {
     let mut second = engine();
     let (mut events, mut same) = (Vec::new(), Vec::new());
     let (mut trades, mut most, mut saves, mut cancelled) = (0, 0, 0, 0);
-    let mut breaks = 0;
-    for step in 0..40_000 {
+    let (mut breaks, mut extensions, mut at_close) = (0, 0, 0);
+    for step in 0..60_000 {
         // In every session, and in the middle of everything.
         if step % 157 == 0 {
             let bytes = saved(&first);
@@ -190,11 +199,17 @@ fn an_engine_that_is_restored_goes_on_with_the_same_events() {
         let is_break =
             |event: &&Event| matches!(event, Event::Session { session: Session::BreakerCall, .. });
         breaks += events.iter().filter(is_break).count();
+        let is_extension = |event: &&Event| matches!(event, Event::Extended { .. });
+        extensions += events.iter().filter(is_extension).count();
+        let is_at_close =
+            |event: &&Event| matches!(event, Event::Traded { part: Part::ClosingPrice, .. });
+        at_close += events.iter().filter(is_at_close).count();
         most = most.max(first.alive());
         flow.note(&events);
     }
     assert!(trades > 5_000 && most > 300 && saves > 200, "{trades} trades, {most} orders");
     assert!(breaks > 20, "{breaks} circuit breaks");
+    assert!(extensions > 10 && at_close > 100, "{extensions} extensions, {at_close} at the close");
     assert!(cancelled > 500, "{cancelled} trades were cancelled");
 }
 

@@ -72,13 +72,19 @@ impl Market {
     pub(crate) fn tolerating(tolerances: Tolerances) -> Self {
         let config =
             Config { breaker_call_ns: 60_000_000_000, breaker_random_ns: 0, ..Config::default() };
-        let mut market = Self::with(config, Session::Closed, Some("10"));
-        let mut instrument = market.engine.instrument(market.book).expect("a book").clone();
-        instrument.tolerances = tolerances;
-        market.engine = Engine::new(&config);
-        market.book = market.engine.add(instrument);
+        let mut market = Self::trading(config, |instrument| instrument.tolerances = tolerances);
         market.begin(Session::OpeningCall);
         market.begin(Session::Regular);
+        market
+    }
+
+    /// Closed, behind a close at 10, with an instrument as `with` makes it.
+    pub(crate) fn trading(config: Config, with: impl FnOnce(&mut Instrument)) -> Self {
+        let mut market = Self::with(config, Session::Closed, Some("10"));
+        let mut instrument = market.engine.instrument(market.book).expect("a book").clone();
+        with(&mut instrument);
+        market.engine = Engine::new(&config);
+        market.book = market.engine.add(instrument);
         market
     }
 
@@ -223,6 +229,8 @@ impl Market {
                     Part::Shown => "",
                     Part::Hidden => " hidden",
                     Part::Auction(_) => " auction",
+                    Part::ClosingPrice => " at the close",
+                    Part::HiddenAtClosingPrice => " hidden at the close",
                 };
                 format!(
                     "{taker_name} {quantity}@{price} {maker_name}{part} leaves {} {}",
@@ -250,6 +258,13 @@ impl Market {
                 let is_new = self.names.insert(shown.id, format!("{name}'")).is_none();
                 assert!(is_new, "each part has a new id");
                 format!("{name} shows {} leaves {}", Self::shown(shown), order.leaves)
+            }
+            Event::Repriced { order, shown, .. } => {
+                format!("{} repriced {}", self.name(order), Self::shown(shown))
+            }
+            Event::Extended { session, cause, until_ns, .. } => {
+                let seconds = (until_ns - self.now_ns) / 1_000_000_000;
+                format!("{} goes on {seconds} s: {cause:?}", session.name())
             }
             Event::Ended { order, quantity, cause, .. } => {
                 let name = self.name(order);

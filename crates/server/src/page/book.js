@@ -15,6 +15,7 @@ const SESSIONS = {
     OCALL: "Opening call",
     REG: "Regular trading",
     CCALL: "Closing call",
+    CPX: "Closing price trading",
     POST: "After the close",
     HALT: "Halted",
 };

@@ -29,6 +29,14 @@ const UNKNOWN_ORDER: i64 = 5;
 /// 54 of what is no order.
 const UNDISCLOSED: u8 = b'7';
 
+/// 828: at the closing price, bit 1 of the native gateway's flags.
+const CLOSING_PRICE: i64 = 67;
+const AT_CLOSING_PRICE: u8 = 1 << 1;
+
+/// The native gateway's time in force of what trades at the closing price, which has no
+/// letter.
+const CLOSING_PRICE_ONLY: u8 = 12;
+
 /// Nobody knows such a security; the market cannot be had; anything else.
 const UNKNOWN_SECURITY: i64 = 2;
 const NOT_AVAILABLE: i64 = 4;
@@ -181,7 +189,8 @@ fn execution(report: &ExecutionReport, about: &About<'_>, fields: &mut Writer<'_
         fields.text(tag::LAST_MKT, VENUE);
         fields.byte(tag::TRADE_LIQUIDITY_INDICATOR, report.liquidity);
         fields.number(tag::TYPE_OF_TRADE, report.trade_type.into());
-        fields.byte(tag::TRD_TYPE, b'0');
+        let is_at_closing = report.flags & AT_CLOSING_PRICE != 0;
+        fields.number(tag::TRD_TYPE, if is_at_closing { CLOSING_PRICE } else { 0 });
     }
     fields.number(tag::LEAVES_QTY, report.leaves.into());
     fields.number(tag::CUM_QTY, about.filled.into());
@@ -225,6 +234,9 @@ fn what_it_is(terms: &Terms, fields: &mut Writer<'_>) {
         }
         8 => {
             fields.byte(tag::TIME_IN_FORCE, b'6').time(tag::EXPIRE_TIME, expire_ns);
+        }
+        CLOSING_PRICE_ONLY => {
+            fields.byte(tag::NO_TRADING_SESSIONS, b'1').byte(tag::TRADING_SESSION_ID, b'a');
         }
         code => {
             if let Some((letter, _)) = TIMES_IN_FORCE.iter().find(|(_, it)| *it == code) {

@@ -98,6 +98,9 @@ fn told(frame: &[u8]) -> String {
                 let price = Price(report.price);
                 let got = char::from(report.liquidity);
                 let _ = write!(line, " {}@{price} {got}", report.quantity);
+                if report.flags != 0 {
+                    let _ = write!(line, " flags {}", report.flags);
+                }
             }
             if report.exec_type == b'H' {
                 let price = Price(report.price);
