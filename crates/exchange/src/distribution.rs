@@ -201,7 +201,7 @@ impl Distribution {
                 let executed = Executed { ns, order: maker_shown.0, quantity, trade };
                 self.publish(now_ns, executed, send);
             }
-            Part::Hidden | Part::HiddenAtClosingPrice => {
+            Part::Hidden | Part::HiddenAtClosingPrice | Part::Pegged => {
                 let price = SignedPrice(price);
                 let trade = Trade { ns, quantity, instrument, price, trade, ..Trade::default() };
                 self.publish(now_ns, trade, send);

@@ -31,6 +31,9 @@ impl Engine {
         let found = self.find(replace.id, replace.owner);
         let change = found.and_then(|slot| Ok((slot, self.change(now_ns, slot, replace)?)));
         match change {
+            Ok((slot, change)) if self.orders.get(slot).is_pegged() => {
+                self.apply_to_pegged(now_ns, slot, &change, out);
+            }
             Ok((slot, change)) => self.apply(now_ns, slot, &change, replace, out),
             Err(refusal) => {
                 let (owner, id) = (replace.owner, replace.id);
@@ -109,6 +112,27 @@ impl Engine {
         }
         self.link(slot);
         self.say_amended(slot, displayed, false, false, out);
+    }
+
+    /// A pegged order is in no queue at a price; it may trade now.
+    fn apply_to_pegged<E: Events>(
+        &mut self,
+        now_ns: u64,
+        slot: Node,
+        change: &Change,
+        out: &mut E,
+    ) {
+        let order = *self.orders.get(slot);
+        let keeps_priority = change.key == order.key && change.leaves <= order.leaves;
+        self.unlink_if(slot, !keeps_priority);
+        self.write(slot, change);
+        if !keeps_priority {
+            self.link_pegged(slot);
+        }
+        self.say_amended(slot, 0, keeps_priority, false, out);
+        if let Some(middle) = self.books[usize::from(order.book.0)].middle {
+            self.match_pegged(now_ns, order.book, middle, out);
+        }
     }
 
     fn keeps_priority(&self, slot: Node, change: &Change) -> bool {

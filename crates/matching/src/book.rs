@@ -17,6 +17,10 @@ pub(crate) struct Book {
     /// Stop orders that wait, by side and stop price, the next to be elected
     /// first.
     pub(crate) stops: [Ladder; 2],
+    /// Pegged orders, by side and time.
+    pub(crate) pegged: [Ladder; 2],
+    /// The middle at which they are; `None` while they wait for one.
+    pub(crate) middle: Option<Price>,
     /// Orders that wait for an auction, by the class of it.
     pub(crate) waiting: Ladder,
     /// The last automated or auction trade of the day.
@@ -51,6 +55,8 @@ impl Book {
             shown: pair(),
             unshown: pair(),
             stops: pair(),
+            pegged: pair(),
+            middle: None,
             waiting: Ladder::new(),
             last: None,
             opening: None,

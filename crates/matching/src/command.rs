@@ -31,6 +31,27 @@ pub enum Kind {
         /// The limit from then on.
         limit: Price,
     },
+    /// At the middle of the best prices that are shown, hidden. It trades with others of
+    /// its kind and with [`OrPegged`](Self::OrPegged).
+    Pegged {
+        /// At this one or better.
+        limit: Option<Price>,
+        /// In parts of at least so much, or all that is left of it; 0 for any.
+        min_quantity: u32,
+    },
+    /// As a limit or market order, and with pegged orders first.
+    OrPegged {
+        /// At this one or better.
+        limit: Option<Price>,
+    },
+    /// In the closing auction, at a distance from the last price before its call.
+    Offset {
+        /// In hundredths of a per cent: a buyer's limit is so much above the last price,
+        /// a seller's below.
+        bp: i32,
+        /// At this one or better, whatever the last price is.
+        limit: Option<Price>,
+    },
 }
 
 /// How long an order stays.

@@ -91,6 +91,8 @@ pub struct Engine {
     pub(crate) levels: Vec<AuctionLevel>,
     /// Orders that end together.
     pub(crate) ending: Vec<Node>,
+    /// Books that have pegged orders, in their order.
+    pub(crate) pegging: Vec<BookId>,
 }
 
 impl Engine {
@@ -113,6 +115,7 @@ impl Engine {
             awake: VecDeque::with_capacity(64),
             levels: Vec::with_capacity(1024),
             ending: Vec::with_capacity(1024),
+            pegging: Vec::new(),
         }
     }
 
@@ -123,6 +126,8 @@ impl Engine {
     pub fn add(&mut self, instrument: Instrument) -> BookId {
         let id = u16::try_from(self.books.len()).expect("an engine has at most 65,536 books");
         self.books.push(Book::new(instrument));
+        // Each has room in the list: a pegged order never allocates.
+        self.pegging.reserve(self.books.len());
         BookId(id)
     }
 
@@ -173,6 +178,9 @@ impl Engine {
             }
             Command::CancelTrade(which) => self.cancel_trade(which, out),
             Command::Tick => self.tick(now_ns, out),
+        }
+        if !self.pegging.is_empty() {
+            self.move_pegged(now_ns, out);
         }
     }
 
@@ -277,8 +285,9 @@ impl Engine {
         let order = *self.orders.get(slot);
         let side = order.side() as usize;
         let book = &mut self.books[usize::from(order.book.0)];
-        if order.is_parked() {
+        if order.is_apart() {
             let ladder = match self.orders.special(slot).stop_key {
+                _ if order.is_pegged() => &mut book.pegged[side],
                 0 => &mut book.waiting,
                 _ => &mut book.stops[side],
             };

@@ -23,6 +23,30 @@ struct Place {
     key: u32,
     /// Where it waits for its stop, 0 if it has none.
     stop_key: u32,
+    /// Its kind says more than this.
+    has_more: bool,
+}
+
+/// What few kinds of orders have.
+#[derive(Clone, Copy)]
+struct More {
+    meets_pegged: bool,
+    min_quantity: u32,
+    offset_bp: Option<i32>,
+}
+
+impl More {
+    /// Of a kind, if it has anything.
+    #[inline]
+    const fn of(kind: Kind) -> Self {
+        let none = Self { meets_pegged: false, min_quantity: 0, offset_bp: None };
+        match kind {
+            Kind::Market | Kind::Limit(_) | Kind::Stop(_) | Kind::StopLimit { .. } => none,
+            Kind::Pegged { min_quantity, .. } => Self { min_quantity, ..none },
+            Kind::OrPegged { .. } => Self { meets_pegged: true, ..none },
+            Kind::Offset { bp, .. } => Self { offset_bp: Some(bp), ..none },
+        }
+    }
 }
 
 impl Engine {
@@ -74,7 +98,8 @@ impl Engine {
         let is_for_auctions = wait::class_of(new.time_in_force).is_some();
         let is_limit = matches!(new.kind, Kind::Limit(_));
         let is_stop = matches!(new.kind, Kind::Stop(_) | Kind::StopLimit { .. });
-        let is_market = matches!(new.kind, Kind::Market | Kind::Stop(_));
+        let is_market =
+            matches!(new.kind, Kind::Market | Kind::Stop(_) | Kind::OrPegged { limit: None });
         let is_passive = new.passive != Passive::No;
         let is_well_passive =
             is_limit && !is_at_once && (new.display > 0 || new.passive == Passive::NoVisibleMatch);
@@ -82,7 +107,7 @@ impl Engine {
             && !(is_stop && (is_for_auctions || is_at_once))
             && !(is_market && new.display < new.quantity)
             && (new.time_in_force != Time::UntilCancelled || self.config.takes_until_cancelled);
-        if !is_fine {
+        if !is_fine || !goes_together(new) {
             return Err(Refusal::Conditions);
         }
         if is_at_once && book.session != Session::Regular {
@@ -106,9 +131,11 @@ impl Engine {
         let is_special = new.display < new.quantity
             || new.time_in_force != TimeInForce::Day
             || place.stop_key != 0
+            || place.has_more
             || new.self_match != SelfMatch::Allowed;
         if is_special {
             traits = traits.displaying(new.display, new.quantity).special();
+            traits = traits.pegged(matches!(new.kind, Kind::Pegged { .. }));
         }
         let order = Resting {
             id,
@@ -136,6 +163,7 @@ impl Engine {
     }
 
     fn note_special(&mut self, slot: Node, id: OrderId, new: &NewOrder, stop_key: u32) {
+        let more = More::of(new.kind);
         *self.orders.special_mut(slot) = Special {
             shown_id: id,
             time_in_force: new.time_in_force,
@@ -143,6 +171,9 @@ impl Engine {
             is_random_peak: new.is_random_peak,
             stop_key,
             self_match: new.self_match,
+            min_quantity: more.min_quantity,
+            meets_pegged: more.meets_pegged,
+            offset_bp: more.offset_bp,
         };
         if let TimeInForce::UntilTime(at_s) = new.time_in_force {
             self.timed.push(Reverse((at_s, id)));
@@ -170,8 +201,14 @@ impl Engine {
     }
 
     fn run_special<E: Events>(&mut self, now_ns: u64, slot: Node, passive: Passive, out: &mut E) {
+        if self.orders.get(slot).is_pegged() {
+            return self.join_pegged(now_ns, slot, out);
+        }
         if self.parks(slot) {
             return self.park(slot, out);
+        }
+        if !self.offset_limit(slot) {
+            return self.end(slot, Ending::Expired, out);
         }
         self.run(now_ns, slot, passive, Entry::New, out);
     }
@@ -204,7 +241,9 @@ impl Engine {
         if time_in_force == TimeInForce::FillOrKill && !self.is_fillable(slot) {
             return self.end(slot, Ending::Expired, out);
         }
-        let ending = self.aggress(now_ns, slot, out);
+        let meets_pegged = order.is_special() && self.orders.special(slot).meets_pegged;
+        let own = if meets_pegged { self.meet_pegged(now_ns, slot, out) } else { None };
+        let ending = own.or_else(|| self.aggress(now_ns, slot, out));
         let is_at_once = order.key == MARKET
             || matches!(time_in_force, TimeInForce::ImmediateOrCancel | TimeInForce::FillOrKill);
         if self.orders.get(slot).leaves == 0 {
@@ -263,6 +302,27 @@ impl Engine {
     }
 }
 
+/// What goes with the kinds that few orders have.
+fn goes_together(new: &NewOrder) -> bool {
+    use TimeInForce as Time;
+    let is_plain = new.passive == Passive::No && !new.is_random_peak && !new.is_named;
+    match new.kind {
+        Kind::Pegged { min_quantity, .. } => {
+            let is_for_day = matches!(new.time_in_force, Time::Day | Time::UntilTime(_));
+            let may_last = is_for_day || matches!(new.time_in_force, Time::UntilDay(_));
+            let is_good_minimum = min_quantity == 0 || is_for_day && min_quantity <= new.quantity;
+            is_plain && new.display == 0 && may_last && is_good_minimum
+        }
+        // What trades all at once or not at all would have to know what is pegged.
+        Kind::OrPegged { .. } => {
+            let is_all = new.time_in_force == Time::FillOrKill;
+            wait::class_of(new.time_in_force).is_none() && !is_all && new.passive == Passive::No
+        }
+        Kind::Offset { .. } => new.time_in_force == Time::AtClosing && is_plain,
+        _ => true,
+    }
+}
+
 /// Whether a session that takes few orders takes those of a time in force.
 pub(crate) const fn is_for_session(session: Session, time_in_force: TimeInForce) -> bool {
     match (session, wait::class_of(time_in_force)) {
@@ -280,7 +340,11 @@ fn place_of(book: &Book, new: &NewOrder) -> Result<Place, Refusal> {
         Kind::Market => (None, None),
         Kind::Stop(stop) => (None, Some(stop)),
         Kind::StopLimit { stop, limit } => (Some(limit), Some(stop)),
+        Kind::Pegged { limit, .. } | Kind::OrPegged { limit } | Kind::Offset { limit, .. } => {
+            (limit, None)
+        }
     };
+    let has_more = !matches!(new.kind, Kind::Limit(_) | Kind::Market);
     let key = match limit {
         Some(limit) => key_of(new.side, tick(limit)?),
         None => MARKET,
@@ -290,5 +354,5 @@ fn place_of(book: &Book, new: &NewOrder) -> Result<Place, Refusal> {
         None => 0,
     };
     debug_assert!(key < NONE, "a price has a key");
-    Ok(Place { key, stop_key })
+    Ok(Place { key, stop_key, has_more })
 }

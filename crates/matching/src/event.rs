@@ -74,6 +74,8 @@ pub enum Part {
     Auction(Session),
     /// What is shown, at the closing price.
     ClosingPrice,
+    /// The maker is pegged: at the middle of the best prices.
+    Pegged,
     /// What is not, at the closing price.
     HiddenAtClosingPrice,
 }

@@ -42,6 +42,8 @@
 //! | prices too far from those before | `breaker` |
 //! | calls that go on | `extend` |
 //! | trading at the closing price | `closing` |
+//! | orders at the middle of the spread | `pegged` |
+//! | orders at a distance from the last price | `offset` |
 //!
 //! What an order costs: two or three cache lines (its own, its neighbour's in
 //! the queue, its level's), and no allocation once tables have grown.
@@ -60,7 +62,9 @@ mod extend;
 mod index;
 mod ladder;
 mod leave;
+mod offset;
 mod orders;
+mod pegged;
 mod queues;
 mod refusal;
 mod session;

@@ -30,6 +30,7 @@ const SPECIAL: u8 = 4;
 const PARKED: u8 = 8;
 const HIDDEN: u8 = 16;
 const ICEBERG: u8 = 32;
+const PEGGED: u8 = 64;
 
 impl Resting {
     #[inline]
@@ -56,6 +57,17 @@ impl Resting {
     #[inline]
     pub(crate) const fn is_parked(&self) -> bool {
         self.has(PARKED)
+    }
+
+    /// It is in none of the queues at prices.
+    #[inline]
+    pub(crate) const fn is_apart(&self) -> bool {
+        self.has(PARKED | PEGGED)
+    }
+
+    /// It is at the middle of the best prices.
+    pub(crate) const fn is_pegged(&self) -> bool {
+        self.has(PEGGED)
     }
 
     pub(crate) const fn is_hidden(&self) -> bool {
@@ -113,6 +125,10 @@ impl Traits {
         Self(self.0 | SPECIAL)
     }
 
+    pub(crate) const fn pegged(self, is_pegged: bool) -> Self {
+        Self(if is_pegged { self.0 | PEGGED } else { self.0 })
+    }
+
     pub(crate) const fn displaying(self, display: u32, quantity: u32) -> Self {
         match display {
             0 => Self(self.0 | HIDDEN),
@@ -134,6 +150,12 @@ pub(crate) struct Special {
     /// What trades must reach, as a key of the waiting ladder; 0 for none.
     pub(crate) stop_key: u32,
     pub(crate) self_match: crate::command::SelfMatch,
+    /// Of a pegged order, the smallest part that it trades.
+    pub(crate) min_quantity: u32,
+    /// It trades with pegged orders, and is none.
+    pub(crate) meets_pegged: bool,
+    /// How far its limit is from the last price, in hundredths of a per cent.
+    pub(crate) offset_bp: Option<i32>,
 }
 
 /// All orders that are alive, by slot.

@@ -45,6 +45,8 @@ message! {
         57 => by_price: u8,
         58 => then: u8,
         59 => is_closing_said: u8,
+        /// Of pegged orders.
+        64 => middle: i64,
     }
 }
 
@@ -54,10 +56,11 @@ const HAS_INDICATIVE: u8 = 4;
 const HAS_PREVIOUS_CLOSE: u8 = 8;
 const HAS_AUCTION: u8 = 16;
 const HAS_CLOSING: u8 = 32;
+const HAS_MIDDLE: u8 = 64;
 
 message! {
     /// One order that is alive.
-    OrderState: 72, fill 0 {
+    OrderState: 80, fill 0 {
         0 => slot: u32,
         4 => key: u32,
         8 => id: u64,
@@ -76,6 +79,10 @@ message! {
         44 => peak: u32,
         48 => shown_id: u64,
         56 => stop_key: u32,
+        60 => min_quantity: u32,
+        64 => offset_bp: i32,
+        68 => has_offset: u8,
+        69 => meets_pegged: u8,
     }
 }
 
@@ -105,7 +112,7 @@ message! {
 }
 
 /// The ladders of a book, in an order that stays.
-const LADDERS: u8 = 7;
+const LADDERS: u8 = 9;
 
 /// The codes of times in force; another version may add some.
 const fn code_of(time_in_force: TimeInForce) -> (u8, u32) {
@@ -170,7 +177,8 @@ impl Engine {
                         | bit(book.indicative.is_some(), HAS_INDICATIVE)
                         | bit(close.is_some(), HAS_PREVIOUS_CLOSE)
                         | bit(book.last_auction.is_some(), HAS_AUCTION)
-                        | bit(book.closing.is_some(), HAS_CLOSING),
+                        | bit(book.closing.is_some(), HAS_CLOSING)
+                        | bit(book.middle.is_some(), HAS_MIDDLE),
                     last: book.last.unwrap_or_default(),
                     opening: book.opening.unwrap_or_default(),
                     indicative_tick: book.indicative.unwrap_or_default().0,
@@ -180,6 +188,7 @@ impl Engine {
                     call_ends_ns: book.call_ends_ns,
                     last_auction: book.last_auction.unwrap_or_default(),
                     closing: book.closing.unwrap_or_default(),
+                    middle: book.middle.unwrap_or_default().0,
                     is_by_market: u8::from(book.extension.is_by_market),
                     by_price: book.extension.by_price,
                     then: book.extension.then.map_or(0, Session::status),
@@ -226,6 +235,10 @@ impl Engine {
             peak: special.peak,
             shown_id: special.shown_id.0,
             stop_key: special.stop_key,
+            min_quantity: special.min_quantity,
+            offset_bp: special.offset_bp.unwrap_or_default(),
+            has_offset: u8::from(special.offset_bp.is_some()),
+            meets_pegged: u8::from(special.meets_pegged),
         }
     }
 
@@ -236,6 +249,7 @@ impl Engine {
             0 | 1 => (&self.shown, &book.shown[side]),
             2 | 3 => (&self.unshown, &book.unshown[side]),
             4 | 5 => (&self.unshown, &book.stops[side]),
+            7 | 8 => (&self.unshown, &book.pegged[usize::from(ladder - 7)]),
             _ => (&self.unshown, &book.waiting),
         }
     }
@@ -273,6 +287,7 @@ impl Engine {
             book.opening = has(HAS_OPENING).then_some(state.opening);
             book.last_auction = has(HAS_AUCTION).then_some(state.last_auction);
             book.call_ends_ns = state.call_ends_ns;
+            book.middle = has(HAS_MIDDLE).then_some(Price(state.middle));
             book.closing = has(HAS_CLOSING).then_some(state.closing);
             book.is_closing_said = state.is_closing_said != 0;
             book.extension = Extension {
@@ -299,6 +314,12 @@ impl Engine {
         let standing: Vec<Standing> = sections.records()?;
         for at in &standing {
             self.restore_standing(at)?;
+        }
+        let is_pegged = |at: &&Standing| matches!(at.ladder, 7 | 8);
+        for book in standing.iter().filter(is_pegged).map(|at| BookId(at.book)) {
+            if self.pegging.last() != Some(&book) {
+                self.pegging.push(book);
+            }
         }
         let timed: Vec<Timed> = sections.records()?;
         self.timed.extend(timed.iter().map(|timed| Reverse((timed.at_s, OrderId(timed.id)))));
@@ -329,6 +350,9 @@ impl Engine {
             is_random_peak: state.is_random_peak != 0,
             stop_key: state.stop_key,
             self_match: self_match_of(state.self_match)?,
+            min_quantity: state.min_quantity,
+            meets_pegged: state.meets_pegged != 0,
+            offset_bp: (state.has_offset != 0).then_some(state.offset_bp),
         };
         self.index.insert(id, state.slot);
         Some(())
@@ -345,6 +369,7 @@ impl Engine {
             2 | 3 => (&mut self.unshown, &mut book.unshown[side]),
             4 | 5 => (&mut self.unshown, &mut book.stops[side]),
             6 => (&mut self.unshown, &mut book.waiting),
+            7 | 8 => (&mut self.unshown, &mut book.pegged[usize::from(at.ladder - 7)]),
             _ => return None,
         };
         (at.key <= crate::ladder::WORST).then(|| queues.push(ladder, at.key, at.slot))

@@ -5,7 +5,7 @@ use tapeline_instrument::Session;
 
 use crate::command::{BookId, Passive, TimeInForce};
 use crate::engine::Engine;
-use crate::event::{Entry, Event, Events};
+use crate::event::{Ending, Entry, Event, Events};
 use crate::queues::Node;
 
 /// The class of orders that trade with what the closing auction has left.
@@ -125,7 +125,10 @@ impl Engine {
         for class in (1..=4).filter(|class| is_for(*class, session)) {
             while let Some(slot) = self.first_waiting(id, class) {
                 self.wake(slot);
-                self.rest(slot, Entry::Awake, out);
+                match self.offset_limit(slot) {
+                    true => self.rest(slot, Entry::Awake, out),
+                    false => self.end(slot, Ending::Expired, out),
+                }
             }
         }
     }

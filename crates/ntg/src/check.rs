@@ -91,6 +91,9 @@ fn new_order(order: &NewOrder) -> Checked {
     valid(order.auto_cancel <= 1, "AutoCancel")?;
     valid(matches!(order.sub_type, 0 | 5 | 51 | 55), "OrderSubType")?;
     valid(order.anonymity <= 1, "Anonymity")?;
+    valid((0..=order.quantity).contains(&order.min_quantity), "MinQty")?;
+    valid(order.pegged_instruction <= 2, "PeggedExecInst")?;
+    valid(order.owner_type <= 2, "OwnerType")?;
     let has_stop = matches!(order.order_type, 3 | 4);
     given(!has_stop || order.stop != 0, "StopPrice")?;
     valid(!has_stop || order.stop > 0, "StopPrice")?;
@@ -173,6 +176,10 @@ mod tests {
             (fault(|order| order.limit = 0), (9900, "LimitPrice")),
             (fault(|order| order.capacity = 0), (9900, "Capacity")),
             (fault(|order| order.order_type = 4), (9900, "StopPrice")),
+            (fault(|order| order.min_quantity = 11), (9901, "MinQty")),
+            (fault(|order| order.min_quantity = -1), (9901, "MinQty")),
+            (fault(|order| order.pegged_instruction = 3), (9901, "PeggedExecInst")),
+            (fault(|order| order.owner_type = 3), (9901, "OwnerType")),
             (fault(|order| order.passive_only = 4), (9901, "PassiveOnlyOrder")),
         ] {
             assert_eq!(found, Some(expected));

@@ -55,13 +55,13 @@ message! {
         92 => investment_decision: u32,
         /// For mass cancels; 0 none.
         96 => group_id: u8,
-        /// The smallest part.
+        /// The smallest part that a pegged order trades; 0 any.
         97 => min_quantity: i32,
         /// Who executes; 3 the client.
         101 => executing_trader: u32,
-        /// In basis points.
+        /// Of an offset order: how far from the last price, in basis points.
         105 => offset: i32,
-        /// With which a pegged order trades.
+        /// 1: trades with pegged orders, too; 2: does not.
         109 => pegged_instruction: u8,
         /// 1 retail, 2 retail liquidity provider.
         110 => owner_type: u8,

@@ -106,6 +106,8 @@ counts! {
         call_extensions: u64 = total;
         /// Trades at the closing price, behind the closing auction.
         closing_price_trades: u64 = total;
+        /// Trades with pegged orders.
+        pegged_trades: u64 = total;
     }
 }
 

@@ -21,8 +21,9 @@ use crate::market::Telling;
 
 const NS_PER_S: u64 = 1_000_000_000;
 
-/// The book of London in reports.
+/// The book of London in reports, and its trades with pegged orders.
 const VENUE: u8 = 21;
+pub(super) const PEGGED_VENUE: u8 = 25;
 
 /// Bit 1 of a trade's flags: at the closing price.
 const AT_CLOSING_PRICE: u8 = 1 << 1;
@@ -177,12 +178,13 @@ impl<O: Outputs> Reporter<'_, O> {
             if is_auction { *taker_displays } else { taker_kept.display.min(taker.leaves) };
         let maker_type = match part {
             Part::Shown | Part::ClosingPrice => 0,
-            Part::Hidden | Part::HiddenAtClosingPrice => 1,
+            Part::Hidden | Part::HiddenAtClosingPrice | Part::Pegged => 1,
             Part::Auction(_) => 2,
         };
         let is_at_closing = matches!(part, Part::ClosingPrice | Part::HiddenAtClosingPrice);
         let flags = if is_at_closing { AT_CLOSING_PRICE } else { 0 };
         self.counts.closing_price_trades += u64::from(is_at_closing);
+        self.counts.pegged_trades += u64::from(*part == Part::Pegged);
         let call = if let Part::Auction(call) = part { call.status() } else { 0 };
         let of_call = Trade { call, ..Trade::default() };
         let maker_kept = Kept { shown: *maker_shown, ..*self.ledger.meet(maker) };
@@ -201,6 +203,9 @@ impl<O: Outputs> Reporter<'_, O> {
                 report.trade_id = id.0;
                 report.trade_type = trade_type;
                 report.flags = flags;
+                if *part == Part::Pegged {
+                    report.last_market = PEGGED_VENUE;
+                }
             });
             if self.desks.has_settlers() {
                 let of = Trade { id: id.0, price: price.0, quantity: *quantity, ..of_call };

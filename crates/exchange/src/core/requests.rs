@@ -8,6 +8,11 @@ use tapeline_ntg::client;
 
 use super::users::User;
 
+/// Subtypes of orders, and the instruction of one that trades with pegged orders.
+const PEGGED: u8 = 5;
+const OFFSET: u8 = 55;
+const MEETS_PEGGED: u8 = 1;
+
 /// The number that the gateway has for a side.
 pub(super) const fn side_code(side: Side) -> u8 {
     match side {
@@ -28,20 +33,12 @@ pub(super) fn new_order(
     user: &User,
     book: BookId,
 ) -> Result<NewOrder, Refusal> {
-    let (limit, stop) = (Price(order.limit), Price(order.stop));
-    let kind = match order.order_type {
-        1 => Kind::Market,
-        2 => Kind::Limit(limit),
-        3 => Kind::Stop(stop),
-        _ => Kind::StopLimit { stop, limit },
-    };
-    let is_offered = matches!(order.sub_type, 0 | 51);
-    let time_in_force = time_in_force(order).filter(|_| is_offered);
+    let time_in_force = time_in_force(order).filter(|_| order.owner_type == 0);
     Ok(NewOrder {
         book,
         owner: user.owner,
         side: side(order.side),
-        kind,
+        kind: kind(order)?,
         quantity: order.quantity as u32,
         display: order.display as u32,
         time_in_force: time_in_force.ok_or(Refusal::Conditions)?,
@@ -50,6 +47,27 @@ pub(super) fn new_order(
         group: order.group_id,
         is_named: order.anonymity == 1,
         is_random_peak: order.sub_type == 51,
+    })
+}
+
+/// At which prices an order trades, by its type and its subtype.
+fn kind(order: &client::NewOrder) -> Result<Kind, Refusal> {
+    let (limit, stop) = (Price(order.limit), Price(order.stop));
+    let hard_limit = match order.order_type {
+        1 => None,
+        2 => Some(limit),
+        3 if matches!(order.sub_type, 0 | 51) => return Ok(Kind::Stop(stop)),
+        4 if matches!(order.sub_type, 0 | 51) => return Ok(Kind::StopLimit { stop, limit }),
+        _ => return Err(Refusal::Conditions),
+    };
+    Ok(match (order.sub_type, order.pegged_instruction) {
+        (PEGGED, 0 | 1) => {
+            Kind::Pegged { limit: hard_limit, min_quantity: order.min_quantity as u32 }
+        }
+        (PEGGED, _) => return Err(Refusal::Conditions),
+        (OFFSET, _) => Kind::Offset { bp: order.offset, limit: hard_limit },
+        (_, MEETS_PEGGED) => Kind::OrPegged { limit: hard_limit },
+        _ => hard_limit.map_or(Kind::Market, Kind::Limit),
     })
 }
 

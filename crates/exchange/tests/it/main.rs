@@ -11,6 +11,7 @@ mod flows;
 mod killed;
 mod no_allocation;
 mod operators;
+mod pegged;
 mod post_trade;
 mod processes;
 mod recorded_orders;

@@ -63,7 +63,7 @@ impl Flow {
         let side = if self.draw(2) == 0 { Side::Buy } else { Side::Sell };
         let price = Price(10_000 + self.draw(30) as i64);
         let mut order = NewOrder::limit(book, owner, side, 1 + self.draw(500) as u32, price);
-        match self.draw(12) {
+        match self.draw(16) {
             0 => order.display = 0,
             1 | 2 => order.display = 1 + order.quantity / 4,
             3 => {
@@ -72,6 +72,13 @@ impl Flow {
             }
             4 => order.kind = Kind::Stop(price),
             5 => order.kind = Kind::StopLimit { stop: price, limit: price },
+            6 | 7 => {
+                let min_quantity = self.draw(2) as u32 * order.quantity / 2;
+                order.kind = Kind::Pegged { limit: Some(price), min_quantity };
+                order.display = 0;
+            }
+            8 => order.kind = Kind::OrPegged { limit: Some(price) },
+            9 => order.kind = Kind::Offset { bp: 1, limit: None },
             _ => {}
         }
         let now_s = (NOON_S + self.step / 50) as u32;
@@ -178,8 +185,8 @@ fn an_engine_that_is_restored_goes_on_with_the_same_events() {
     let mut second = engine();
     let (mut events, mut same) = (Vec::new(), Vec::new());
     let (mut trades, mut most, mut saves, mut cancelled) = (0, 0, 0, 0);
-    let (mut breaks, mut extensions, mut at_close) = (0, 0, 0);
-    for step in 0..60_000 {
+    let (mut breaks, mut extensions, mut at_close, mut pegged) = (0, 0, 0, 0);
+    for step in 0..80_000 {
         // In every session, and in the middle of everything.
         if step % 157 == 0 {
             let bytes = saved(&first);
@@ -204,12 +211,15 @@ fn an_engine_that_is_restored_goes_on_with_the_same_events() {
         let is_at_close =
             |event: &&Event| matches!(event, Event::Traded { part: Part::ClosingPrice, .. });
         at_close += events.iter().filter(is_at_close).count();
+        let is_pegged = |event: &&Event| matches!(event, Event::Traded { part: Part::Pegged, .. });
+        pegged += events.iter().filter(is_pegged).count();
         most = most.max(first.alive());
         flow.note(&events);
     }
     assert!(trades > 5_000 && most > 300 && saves > 200, "{trades} trades, {most} orders");
     assert!(breaks > 20, "{breaks} circuit breaks");
     assert!(extensions > 10 && at_close > 100, "{extensions} extensions, {at_close} at the close");
+    assert!(pegged > 50, "{pegged} trades with pegged orders");
     assert!(cancelled > 500, "{cancelled} trades were cancelled");
 }
 

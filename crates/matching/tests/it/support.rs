@@ -230,6 +230,7 @@ impl Market {
                     Part::Hidden => " hidden",
                     Part::Auction(_) => " auction",
                     Part::ClosingPrice => " at the close",
+                    Part::Pegged => " pegged",
                     Part::HiddenAtClosingPrice => " hidden at the close",
                 };
                 format!(

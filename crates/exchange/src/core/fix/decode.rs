@@ -301,8 +301,11 @@ impl<'m> Fields<'m> {
         let cl_ord_id = self.cl_ord_id()?;
         let (order_type, kind) = match self.given_letter(tag::ORD_TYPE)? {
             letter @ b'1'..=b'4' => (letter - b'0', 0),
-            b'P' => (1, PEGGED),
-            b'F' => (1, OFFSET),
+            letter @ (b'P' | b'F') => {
+                // With a hard limit, or with none.
+                let order_type = if self.0.get(tag::PRICE).is_some() { 2 } else { 1 };
+                (order_type, if letter == b'P' { PEGGED } else { OFFSET })
+            }
             _ => return Err(Fault::Value(tag::ORD_TYPE)),
         };
         let (time_in_force, expire_s) = self.time_in_force()?;

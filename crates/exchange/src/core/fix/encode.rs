@@ -13,12 +13,23 @@ use tapeline_ntg::exchange::{BusinessReject, CancelReject, ExecutionReport, Mass
 
 use super::decode::{CLIENT, DIRECT_ACCESS, EXECUTING, INVESTMENT, TIMES_IN_FORCE, TRADER_GROUP};
 use crate::core::ledger::{Kept, Parties, Terms};
-use crate::core::reports::DOWN;
+use crate::core::reports::{DOWN, PEGGED_VENUE};
 
 const NS_PER_S: u64 = 1_000_000_000;
 
 /// The venue of the native gateway's reports, by its market identifier code.
 pub(super) const VENUE: &[u8] = b"XLON";
+
+/// The same of trades with pegged orders.
+const PEGGED_MARKET: &[u8] = b"XLOX";
+
+/// The identifier code of a market of the native gateway's reports.
+const fn venue(market: u8) -> &'static [u8] {
+    match market {
+        PEGGED_VENUE => PEGGED_MARKET,
+        _ => VENUE,
+    }
+}
 
 /// 102, 103, 532: a reason that is in the text.
 const OTHER: i64 = 99;
@@ -186,7 +197,7 @@ fn execution(report: &ExecutionReport, about: &About<'_>, fields: &mut Writer<'_
                 _ => b'4',
             },
         );
-        fields.text(tag::LAST_MKT, VENUE);
+        fields.text(tag::LAST_MKT, venue(report.last_market));
         fields.byte(tag::TRADE_LIQUIDITY_INDICATOR, report.liquidity);
         fields.number(tag::TYPE_OF_TRADE, report.trade_type.into());
         let is_at_closing = report.flags & AT_CLOSING_PRICE != 0;
