@@ -98,6 +98,16 @@ pub const TEST_REQ_ID: u32 = 112;
 pub const ON_BEHALF_OF_COMP_ID: u32 = 115;
 /// When it was sent first.
 pub const ORIG_SENDING_TIME: u32 = 122;
+/// The client's name for a quote.
+pub const QUOTE_ID: u32 = 117;
+/// What a quote pays.
+pub const BID_PX: u32 = 132;
+/// What a quote asks for.
+pub const OFFER_PX: u32 = 133;
+/// How much is bid.
+pub const BID_SIZE: u32 = 134;
+/// How much is offered.
+pub const OFFER_SIZE: u32 = 135;
 /// Y: what lies between is not sent again.
 pub const GAP_FILL_FLAG: u32 = 123;
 /// Until when an order stands.

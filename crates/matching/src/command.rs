@@ -143,6 +143,8 @@ pub struct NewOrder {
     pub is_named: bool,
     /// The shown part of an iceberg differs each time.
     pub is_random_peak: bool,
+    /// It is one side of a quote, which mass cancels of orders leave alone.
+    pub is_quote: bool,
 }
 
 impl NewOrder {
@@ -167,6 +169,7 @@ impl NewOrder {
             group: 0,
             is_named: false,
             is_random_peak: false,
+            is_quote: false,
         }
     }
 }
@@ -203,6 +206,8 @@ pub struct MassCancel {
     pub book: Option<BookId>,
     /// Of this group.
     pub group: Option<u8>,
+    /// Sides of quotes, and no orders.
+    pub is_of_quotes: bool,
 }
 
 /// A trade that is to be as if it had not been.

@@ -62,6 +62,14 @@ impl Engine {
         }
     }
 
+    /// Whether an order would be taken now.
+    ///
+    /// # Errors
+    /// Why it would be refused.
+    pub fn would_take(&self, now_ns: u64, new: &NewOrder) -> Result<(), Refusal> {
+        self.admit(now_ns, new).map(|_| ())
+    }
+
     #[inline]
     fn admit(&self, now_ns: u64, new: &NewOrder) -> Result<Place, Refusal> {
         let book = self.books.get(usize::from(new.book.0)).ok_or(Refusal::UnknownBook)?;
@@ -127,7 +135,7 @@ impl Engine {
     #[inline]
     fn take<E: Events>(&mut self, now_ns: u64, new: &NewOrder, place: Place, out: &mut E) {
         let id = self.new_id(now_ns);
-        let mut traits = Traits::plain(new.side).named(new.is_named);
+        let mut traits = Traits::plain(new.side).named(new.is_named).quoted(new.is_quote);
         let is_special = new.display < new.quantity
             || new.time_in_force != TimeInForce::Day
             || place.stop_key != 0

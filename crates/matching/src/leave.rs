@@ -49,6 +49,7 @@ impl Engine {
         let order = self.orders.get(slot);
         order.id != OrderId(0)
             && order.owner.firm == which.firm
+            && order.is_quote() == which.is_of_quotes
             && which.user.is_none_or(|user| user == order.owner.user)
             && which.book.is_none_or(|book| book == order.book)
             && which.group.is_none_or(|group| group == order.group)

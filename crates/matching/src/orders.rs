@@ -31,6 +31,7 @@ const PARKED: u8 = 8;
 const HIDDEN: u8 = 16;
 const ICEBERG: u8 = 32;
 const PEGGED: u8 = 64;
+const QUOTE: u8 = 128;
 
 impl Resting {
     #[inline]
@@ -57,6 +58,11 @@ impl Resting {
     #[inline]
     pub(crate) const fn is_parked(&self) -> bool {
         self.has(PARKED)
+    }
+
+    /// It is one side of a quote.
+    pub(crate) const fn is_quote(&self) -> bool {
+        self.has(QUOTE)
     }
 
     /// It is in none of the queues at prices.
@@ -123,6 +129,10 @@ impl Traits {
 
     pub(crate) const fn special(self) -> Self {
         Self(self.0 | SPECIAL)
+    }
+
+    pub(crate) const fn quoted(self, is_quote: bool) -> Self {
+        Self(if is_quote { self.0 | QUOTE } else { self.0 })
     }
 
     pub(crate) const fn pegged(self, is_pegged: bool) -> Self {

@@ -12,7 +12,7 @@ use tapeline_layout::Text;
 use tapeline_time::Time;
 
 use crate::check::{self, Fault, INVALID, MISSING};
-use crate::client::{Cancel, CancelReplace, MassCancel, NewOrder};
+use crate::client::{Cancel, CancelReplace, MassCancel, NewOrder, NewQuote};
 use crate::frame::{Frames, HEAD, Message};
 use crate::session::{Heartbeat, Logon, LogonReply, Logout, MissedMessageRequest, Reject};
 
@@ -67,6 +67,8 @@ pub enum Admission {
 pub enum Input {
     /// An order comes.
     New(NewOrder),
+    /// Both sides of a quote, or one of them.
+    Quote(NewQuote),
     /// An order changes.
     Replace(CancelReplace),
     /// An order goes.
@@ -353,6 +355,7 @@ impl Acceptor {
 fn input(channel: Channel, message: &Message) -> Option<Input> {
     Some(match (channel, message) {
         (Channel::RealTime, Message::NewOrder(order)) => Input::New(*order),
+        (Channel::RealTime, Message::NewQuote(quote)) => Input::Quote(*quote),
         (Channel::RealTime, Message::CancelReplace(replace)) => Input::Replace(*replace),
         (Channel::RealTime, Message::Cancel(cancel)) => Input::Cancel(*cancel),
         (Channel::RealTime, Message::MassCancel(cancel)) => Input::MassCancel(*cancel),

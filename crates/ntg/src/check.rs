@@ -3,7 +3,7 @@
 
 use tapeline_layout::Text;
 
-use crate::client::{Cancel, CancelReplace, MassCancel, NewOrder};
+use crate::client::{Cancel, CancelReplace, MassCancel, NewOrder, NewQuote};
 use crate::frame::Message;
 
 /// A required field is missing.
@@ -59,6 +59,7 @@ fn instrument(id: i32) -> Checked {
 pub(crate) fn check(message: &Message) -> Checked {
     match message {
         Message::NewOrder(order) => new_order(order),
+        Message::NewQuote(quote) => new_quote(quote),
         Message::CancelReplace(replace) => cancel_replace(replace),
         Message::Cancel(cancel) => cancel_of(cancel),
         Message::MassCancel(cancel) => mass_cancel(cancel),
@@ -98,6 +99,29 @@ fn new_order(order: &NewOrder) -> Checked {
     given(!has_stop || order.stop != 0, "StopPrice")?;
     valid(!has_stop || order.stop > 0, "StopPrice")?;
     valid(matches!(order.passive_only, 0..=3 | 99 | 100), "PassiveOnlyOrder")
+}
+
+/// A side without price and size is not quoted; one of them has both.
+fn new_quote(quote: &NewQuote) -> Checked {
+    name(&quote.cl_ord_id, "ClOrdID")?;
+    valid(quote.trader_id.is_ascii(), "TraderID")?;
+    given(quote.clearing_account != 0, "ClearingAccount")?;
+    valid(matches!(quote.clearing_account, 1 | 3), "ClearingAccount")?;
+    instrument(quote.instrument_id)?;
+    let is_empty = quote.bid_size == 0 && quote.ask_size == 0;
+    for (price, size, price_field, size_field) in [
+        (quote.bid, quote.bid_size, "BidPx", "BidSize"),
+        (quote.ask, quote.ask_size, "AskPx", "AskSize"),
+    ] {
+        given(price == 0 || size != 0, size_field)?;
+        given(!is_empty && size == 0 || price != 0, price_field)?;
+        valid(price >= 0, price_field)?;
+        valid(size >= 0, size_field)?;
+    }
+    given(quote.capacity != 0, "Capacity")?;
+    valid(matches!(quote.capacity, 1..=3), "Capacity")?;
+    valid(quote.auto_cancel <= 1, "AutoCancel")?;
+    valid(quote.pegged_instruction <= 2, "PeggedExecInst")
 }
 
 fn cancel_replace(replace: &CancelReplace) -> Checked {
@@ -183,6 +207,39 @@ mod tests {
             (fault(|order| order.passive_only = 4), (9901, "PassiveOnlyOrder")),
         ] {
             assert_eq!(found, Some(expected));
+        }
+    }
+
+    #[test]
+    fn a_quote_has_one_side_or_both() {
+        let quote = NewQuote {
+            cl_ord_id: Text::new("Q1"),
+            clearing_account: 3,
+            instrument_id: 7,
+            bid: 100,
+            bid_size: 10,
+            ask: 101,
+            ask_size: 5,
+            capacity: 2,
+            ..NewQuote::default()
+        };
+        let code =
+            |quote| check(&Message::NewQuote(quote)).err().map(|fault| (fault.code, fault.field));
+        assert_eq!(code(quote), None);
+        assert_eq!(code(NewQuote { bid: 0, bid_size: 0, ..quote }), None);
+        assert_eq!(code(NewQuote { ask: 0, ask_size: 0, ..quote }), None);
+        let none = NewQuote { bid: 0, bid_size: 0, ask: 0, ask_size: 0, ..quote };
+        assert_eq!(code(none), Some((9900, "BidPx")));
+        for (bad, expected) in [
+            (NewQuote { bid_size: 0, ..quote }, (9900, "BidSize")),
+            (NewQuote { ask: 0, ..quote }, (9900, "AskPx")),
+            (NewQuote { ask: -1, ..quote }, (9901, "AskPx")),
+            (NewQuote { ask_size: -1, ..quote }, (9901, "AskSize")),
+            (NewQuote { capacity: 0, ..quote }, (9900, "Capacity")),
+            (NewQuote { instrument_id: 0, ..quote }, (9900, "InstrumentID")),
+            (NewQuote { cl_ord_id: Text::default(), ..quote }, (9900, "ClOrdID")),
+        ] {
+            assert_eq!(code(bad), Some(expected));
         }
     }
 

@@ -30,6 +30,8 @@ impl Kind {
     pub const CANCEL: Self = Self(3);
     /// Many orders go.
     pub const MASS_CANCEL: Self = Self(4);
+    /// A quote comes, or changes.
+    pub const QUOTE: Self = Self(5);
     /// The session of a user has ended.
     pub const DISCONNECT: Self = Self(6);
     /// A session of the day begins; the next one is drawn.

@@ -12,7 +12,7 @@ use tapeline_time::Time;
 
 use super::floor::{Differs, Floor, Moment, is_of_instrument};
 use super::gate::{Checked, Turned};
-use super::ledger::{Kept, Terms};
+use super::ledger::Kept;
 use super::reports::Asked;
 use super::requests;
 use super::users::User;
@@ -39,9 +39,10 @@ impl Floor {
     fn perform(&mut self, at: Moment, command: &Sequenced<'_>, out: &mut impl Outputs) {
         let user = command.user;
         match command.kind {
-            Kind::NEW | Kind::REPLACE | Kind::CANCEL | Kind::MASS_CANCEL => {
+            Kind::NEW | Kind::QUOTE | Kind::REPLACE | Kind::CANCEL | Kind::MASS_CANCEL => {
                 match Message::read(command.payload) {
                     Some(Message::NewOrder(order)) => self.new_order(at, user, &order, out),
+                    Some(Message::NewQuote(quote)) => self.quote(at, user, &quote, out),
                     Some(Message::CancelReplace(replace)) => self.replace(at, user, &replace, out),
                     Some(Message::Cancel(cancel)) => self.cancel(at, user, &cancel, out),
                     Some(Message::MassCancel(cancel)) => self.mass_cancel(at, user, &cancel, out),
@@ -153,17 +154,7 @@ impl Floor {
         else {
             return;
         };
-        let kept = Kept {
-            name: order.cl_ord_id,
-            user: number,
-            book,
-            side: requests::side(order.side),
-            display: order.display as u32,
-            auto_cancel: order.auto_cancel == 1,
-            capacity: order.capacity,
-            terms: Terms::of(order),
-            ..Kept::default()
-        };
+        let kept = Kept::of(order, number, book);
         let new = match self.is_stopped(number) {
             true => Err(Refusal::Stopped),
             false => requests::new_order(order, user, book),
@@ -180,10 +171,13 @@ impl Floor {
     }
 
     /// The order that is meant: by its id, else by its name. One that is not known
-    /// has id 0, which no order has.
-    fn meant(&self, user: u16, id: Text<12>, name: Text<20>) -> OrderId {
+    /// has id 0, which no order has. Both sides of a quote have one name.
+    fn meant(&self, user: u16, id: Text<12>, name: Text<20>, instrument: i32) -> OrderId {
         let found = match id.is_empty() {
-            true => self.ledger.named(user, name),
+            true => {
+                let order = self.ledger.named(user, name);
+                order.or_else(|| self.quoted_as(user, name, self.book(instrument)?))
+            }
             false => OrderId::from_digits(id.as_bytes()),
         };
         found.unwrap_or_default()
@@ -196,12 +190,18 @@ impl Floor {
         replace: &CancelReplace,
         out: &mut impl Outputs,
     ) {
-        let id = self.meant(number, replace.order_id, replace.orig_cl_ord_id);
+        let (order_id, name) = (replace.order_id, replace.orig_cl_ord_id);
+        let id = self.meant(number, order_id, name, replace.instrument_id);
         let Some(user) = self.users.get(number) else { return };
         let command = Command::Replace(requests::replace(replace, id, user));
         let slot = self.market.engine().slot_of(id);
-        if self.is_stopped(number) {
-            let (owner, refusal) = (user.owner, Refusal::Stopped);
+        let refusal = match self.is_stopped(number) {
+            true => Some(Refusal::Stopped),
+            // A quote changes by another quote.
+            false => self.quote_of(id).map(|_| Refusal::Amendment),
+        };
+        if let Some(refusal) = refusal {
+            let owner = user.owner;
             let asked = Asked::Replace { user: number, by: *replace, slot };
             let refused = Event::Refused { owner, id, refusal };
             return self.tell(at, asked, out, |_, reporter| reporter.event(&refused));
@@ -210,11 +210,20 @@ impl Floor {
     }
 
     fn cancel(&mut self, at: Moment, number: u16, cancel: &Cancel, out: &mut impl Outputs) {
-        let id = self.meant(number, cancel.order_id, cancel.orig_cl_ord_id);
-        let Some(user) = self.users.get(number) else { return };
-        let command = Command::Cancel { id, owner: user.owner };
+        let (order_id, name) = (cancel.order_id, cancel.orig_cl_ord_id);
+        let id = self.meant(number, order_id, name, cancel.instrument_id);
+        let Some(owner) = self.users.get(number).map(|user| user.owner) else { return };
+        let command = Command::Cancel { id, owner };
         let slot = self.market.engine().slot_of(id);
-        self.run(at, &command, Asked::Cancel { user: number, by: *cancel, slot }, out);
+        let asked = Asked::Cancel { user: number, by: *cancel, slot };
+        let other = self.quote_of(id).filter(|(_, of)| *of == number);
+        self.run(at, &command, asked, out);
+        // A cancel of one side takes the other one, too.
+        if let Some((other, _)) = other.filter(|(other, _)| *other != OrderId(0)) {
+            let command = Command::Cancel { id: other, owner };
+            let slot = self.market.engine().slot_of(other);
+            self.run(at, &command, Asked::Cancel { user: number, by: *cancel, slot }, out);
+        }
     }
 
     fn mass_cancel(
@@ -227,10 +236,6 @@ impl Floor {
         let (name, book) = (cancel.cl_ord_id, self.book(cancel.instrument_id));
         let taken = (name, cancel.kind);
         self.tell(at, Asked::Nothing, out, |_, reporter| reporter.taken(number, taken));
-        // There are no quotes.
-        if cancel.sub_type == 3 {
-            return;
-        }
         let Some(user) = self.users.get(number).cloned() else { return };
         let asked = Asked::MassCancel { name };
         if !matches!(cancel.kind, 4 | 15) {

@@ -21,6 +21,8 @@ counts! {
         orders: usize = now, at most "max-orders";
         /// New orders that came.
         new_orders: u64 = total;
+        /// Quotes that came.
+        quotes: u64 = total;
         /// Amendments that came.
         amendments: u64 = total;
         /// Cancels that came.

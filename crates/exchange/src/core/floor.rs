@@ -16,6 +16,7 @@ use super::cache::Cache;
 use super::fix::Desks;
 use super::gate::Checked;
 use super::ledger::Ledger;
+use super::quotes::Quotes;
 use super::reports::{Asked, DOWN, Reporter};
 use super::sponsors::Sponsors;
 use super::trades::Trades;
@@ -66,6 +67,7 @@ pub(super) struct Floor {
     pub(super) config: ExchangeConfig,
     pub(super) epoch_ns: u64,
     pub(super) ledger: Ledger,
+    pub(super) quotes: Quotes,
     pub(super) books: HashMap<u32, BookId>,
     pub(super) executions: u32,
     pub(super) commands: u64,
@@ -105,6 +107,7 @@ impl Floor {
             config: config.clone(),
             epoch_ns,
             ledger: Ledger::new(orders),
+            quotes: Quotes::default(),
             books: HashMap::new(),
             executions: 0,
             commands: 0,
@@ -226,6 +229,7 @@ impl Floor {
         let user = self.users.at(session)?;
         let (count, instrument) = match input {
             Input::New(order) => (&mut self.counts.new_orders, Some(order.instrument_id)),
+            Input::Quote(quote) => (&mut self.counts.quotes, Some(quote.instrument_id)),
             Input::Replace(replace) => (&mut self.counts.amendments, Some(replace.instrument_id)),
             Input::Cancel(cancel) => (&mut self.counts.cancels, Some(cancel.instrument_id)),
             Input::MassCancel(cancel) => {

@@ -100,6 +100,7 @@ impl Gate {
     ) -> Result<(), NotTaken> {
         let kind = match input {
             Input::New(_) => Kind::NEW,
+            Input::Quote(_) => Kind::QUOTE,
             Input::Replace(_) => Kind::REPLACE,
             Input::Cancel(_) => Kind::CANCEL,
             Input::MassCancel(_) => Kind::MASS_CANCEL,

@@ -8,6 +8,8 @@ use tapeline_layout::Text;
 use tapeline_matching::{BookId, Order};
 use tapeline_ntg::client::{CancelReplace, NewOrder};
 
+use super::requests::side;
+
 /// What an order was asked for with, which reports by FIX say again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Terms {
@@ -129,6 +131,21 @@ pub(super) struct Kept {
 }
 
 impl Kept {
+    /// What is known of an order before the engine has it.
+    pub(super) fn of(order: &NewOrder, user: u16, book: BookId) -> Self {
+        Self {
+            name: order.cl_ord_id,
+            user,
+            book,
+            side: side(order.side),
+            display: order.display as u32,
+            auto_cancel: order.auto_cancel == 1,
+            capacity: order.capacity,
+            terms: Terms::of(order),
+            ..Self::default()
+        }
+    }
+
     /// The same asking for less in all.
     pub(super) fn asking_less(mut self, quantity: u32) -> Self {
         self.terms.quantity = self.terms.quantity.saturating_sub(quantity);

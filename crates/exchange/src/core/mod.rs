@@ -18,6 +18,7 @@
 //! | `floor` | the state that entries change, and what a gateway answers by itself |
 //! | `users` | who may come in, and where each is |
 //! | `ledger` | what the engine does not know of an order: its owner's name for it |
+//! | `quotes` | which orders are the sides of whose quote |
 //! | `requests`, `reports` | from the gateway's messages to commands, from events to its messages |
 //! | `fix` | the same messages in FIX, and the sessions of who speaks it |
 //! | `cache` | the last reports, for the recovery channel |
@@ -43,6 +44,7 @@ mod floor;
 mod gate;
 mod ledger;
 mod operate;
+mod quotes;
 mod reports;
 mod requests;
 mod settling;
@@ -572,6 +574,7 @@ fn ask(
 fn asked_as(command: &Command<'_>) -> Option<(Text<20>, u8)> {
     match Message::read(command.payload)? {
         Message::NewOrder(order) => Some((order.cl_ord_id, b'D')),
+        Message::NewQuote(quote) => Some((quote.cl_ord_id, b'S')),
         Message::CancelReplace(replace) => Some((replace.cl_ord_id, b'G')),
         Message::Cancel(cancel) => Some((cancel.cl_ord_id, b'F')),
         Message::MassCancel(cancel) => Some((cancel.cl_ord_id, b'q')),

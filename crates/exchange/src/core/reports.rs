@@ -394,7 +394,7 @@ impl<O: Outputs> Reporter<'_, O> {
         let (code, [transact_s, transact_ns]) = (Refusal::UnknownBook.code(), self.time());
         let (name, about) = About::of(input);
         let message = match input {
-            Input::New(_) => Message::BusinessReject(BusinessReject {
+            Input::New(_) | Input::Quote(_) => Message::BusinessReject(BusinessReject {
                 code,
                 cl_ord_id: name,
                 transact_s,

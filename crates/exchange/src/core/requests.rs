@@ -47,6 +47,7 @@ pub(super) fn new_order(
         group: order.group_id,
         is_named: order.anonymity == 1,
         is_random_peak: order.sub_type == 51,
+        is_quote: false,
     })
 }
 
@@ -129,5 +130,6 @@ pub(super) fn mass_cancel(
         user: is_own.then_some(user.owner.user),
         book,
         group: has_group.then_some(cancel.group_id),
+        is_of_quotes: cancel.sub_type == 3,
     }
 }

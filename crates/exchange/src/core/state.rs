@@ -142,6 +142,7 @@ impl Floor {
         self.desks.save(out);
         self.trades.save(out);
         self.sponsors.save(out);
+        self.quotes.save(out);
     }
 
     fn restore(&mut self, sections: &mut Sections<'_>) -> Option<()> {
@@ -165,7 +166,8 @@ impl Floor {
         self.cache.restore(sections)?;
         self.desks.restore(sections)?;
         self.trades.restore(sections)?;
-        self.sponsors.restore(sections)
+        self.sponsors.restore(sections)?;
+        self.quotes.restore(sections)
     }
 }
 

@@ -14,6 +14,7 @@ mod operators;
 mod pegged;
 mod post_trade;
 mod processes;
+mod quotes;
 mod recorded_orders;
 mod recorded_trades;
 mod recording;

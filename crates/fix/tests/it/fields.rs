@@ -54,12 +54,15 @@ fn each_request_that_has_what_it_must_is_passed_on() {
     session.says("G", 4, &format!("11=C3|37=A|48=7|22=8|54=1|38=10|1138=0|44=9.5|{when}"));
     session.says("q", 5, &format!("11=C4|530=1|48=7|22=8|1461=1|1462=M|1463=D|1464=1|{when}"));
     assert_eq!(session.lines(), ["request C1", "request C2", "request C3", "request C4"]);
+    let who = "453=1|448=D|447=D|452=76|581=3|528=P";
+    session.says("S", 6, &format!("117=Q1|48=7|22=8|132=9|134=1|133=10|135=1|{who}|{when}"));
+    assert_eq!(session.lines(), ["request "], "a quote has another name");
 }
 
 #[test]
 fn a_type_that_is_not_offered_is_refused_by_its_business() {
     let mut session = Session::active();
-    for (number, kind) in (2..).zip(["S", "Z", "R", "AJ", "8", "zz"]) {
+    for (number, kind) in (2..).zip(["i", "Z", "R", "AJ", "8", "zz"]) {
         session.says(kind, number, "11=C1|");
         let text = "58=this type of message is not offered";
         assert_eq!(

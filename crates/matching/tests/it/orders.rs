@@ -235,11 +235,22 @@ fn a_mass_cancel_meets_what_it_names() {
         market.order(name, Side::Sell, "10@10", of(user, group));
     }
     market.buy("other", "10@9");
-    let which = MassCancel { firm: 1, user: Some(1), group: Some(5), book: None };
+    let which = MassCancel { firm: 1, user: Some(1), group: Some(5), ..MassCancel::default() };
     assert_eq!(market.mass_cancel(which), ["b mass cancelled 10, 0 done", "1 cancelled"]);
     let firm = MassCancel { firm: 1, ..MassCancel::default() };
     assert_eq!(market.mass_cancel(firm).last().map(String::as_str), Some("3 cancelled"));
     assert_eq!(market.book(), ["10@9.00", ""]);
+}
+
+#[test]
+fn mass_cancels_are_for_orders_or_for_sides_of_quotes() {
+    let mut market = Market::new(Session::Regular);
+    market.sell("order", "10@11");
+    market.order("side", Side::Sell, "10@10", |order| order.is_quote = true);
+    let orders = MassCancel { firm: 1, ..MassCancel::default() };
+    assert_eq!(market.mass_cancel(orders), ["order mass cancelled 10, 0 done", "1 cancelled"]);
+    let quotes = MassCancel { is_of_quotes: true, ..orders };
+    assert_eq!(market.mass_cancel(quotes), ["side mass cancelled 10, 0 done", "1 cancelled"]);
 }
 
 #[test]

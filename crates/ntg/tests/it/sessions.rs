@@ -26,6 +26,7 @@ impl Outputs for Seen {
         assert!(Message::read(frame).is_some(), "the frame is not what came");
         self.lines.push(match input {
             Input::New(order) => format!("new {}", order.cl_ord_id),
+            Input::Quote(quote) => format!("quote {}", quote.cl_ord_id),
             Input::Replace(replace) => format!("replace {}", replace.cl_ord_id),
             Input::Cancel(cancel) => format!("cancel {}", cancel.cl_ord_id),
             Input::MassCancel(cancel) => format!("mass cancel {}", cancel.cl_ord_id),

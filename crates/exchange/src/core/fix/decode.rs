@@ -6,7 +6,7 @@
 use tapeline_fix::{Message, decimal, tag, timestamp_ns};
 use tapeline_layout::Text;
 use tapeline_ntg::Input;
-use tapeline_ntg::client::{Cancel, CancelReplace, MassCancel, NewOrder};
+use tapeline_ntg::client::{Cancel, CancelReplace, MassCancel, NewOrder, NewQuote};
 
 use crate::core::ledger::Parties;
 
@@ -61,6 +61,7 @@ pub(crate) fn request(message: &Message<'_>) -> Read<Input> {
     let fields = Fields(message);
     match message.msg_type() {
         b"D" => fields.new_order().map(Input::New),
+        b"S" => fields.quote().map(Input::Quote),
         b"G" => fields.replace().map(Input::Replace),
         b"F" => fields.cancel().map(Input::Cancel),
         b"q" => fields.mass_cancel().map(Input::MassCancel),
@@ -336,11 +337,7 @@ impl<'m> Fields<'m> {
             cl_ord_id,
             trader_id: parties.trader,
             account: self.text(tag::ACCOUNT)?,
-            clearing_account: match self.given_letter(tag::ACCOUNT_TYPE)? {
-                b'1' => 1,
-                b'3' => 3,
-                _ => return Err(Fault::Value(tag::ACCOUNT_TYPE)),
-            },
+            clearing_account: self.clearing_account()?,
             instrument_id: self.instrument()?,
             party_roles: parties.roles,
             order_type,
@@ -350,12 +347,7 @@ impl<'m> Fields<'m> {
             quantity,
             display,
             limit,
-            capacity: match self.given_letter(tag::ORDER_CAPACITY)? {
-                b'R' => 1,
-                b'P' => 2,
-                b'A' => 3,
-                _ => return Err(Fault::Value(tag::ORDER_CAPACITY)),
-            },
+            capacity: self.capacity()?,
             sub_type: kind,
             anonymity: match self.letter(tag::PRE_TRADE_ANONYMITY)? {
                 None | Some(b'Y') => 0,
@@ -375,6 +367,68 @@ impl<'m> Fields<'m> {
             owner_type,
             ..NewOrder::default()
         })
+    }
+
+    /// One side of a quote; none without price and size.
+    fn quoted(&self, price: u32, size: u32) -> Read<(i64, i32)> {
+        match (self.price(price)?, self.0.get(size)) {
+            (None, None) => Ok((0, 0)),
+            (Some(price), Some(_)) => match self.quantity(size)? {
+                quantity @ 1.. => Ok((price, quantity)),
+                _ => Err(Fault::Value(size)),
+            },
+            (None, Some(_)) => Err(Fault::Missing(price)),
+            (Some(_), None) => Err(Fault::Missing(size)),
+        }
+    }
+
+    fn quote(&self) -> Read<NewQuote> {
+        let Details { parties, mifid, pegged, .. } = self.details()?;
+        let cl_ord_id: Text<20> = self.given_text(tag::QUOTE_ID)?;
+        if cl_ord_id.is_empty() {
+            return Err(Fault::Value(tag::QUOTE_ID));
+        }
+        let (bid, bid_size) = self.quoted(tag::BID_PX, tag::BID_SIZE)?;
+        let (ask, ask_size) = self.quoted(tag::OFFER_PX, tag::OFFER_SIZE)?;
+        if bid_size == 0 && ask_size == 0 {
+            return Err(Fault::Missing(tag::BID_PX));
+        }
+        self.transact_time()?;
+        Ok(NewQuote {
+            cl_ord_id,
+            trader_id: parties.trader,
+            clearing_account: self.clearing_account()?,
+            instrument_id: self.instrument()?,
+            bid,
+            bid_size,
+            ask,
+            ask_size,
+            capacity: self.capacity()?,
+            client_id: parties.client,
+            investment_decision: parties.investment,
+            executing_trader: parties.executing,
+            mifid_flags: mifid,
+            party_roles: parties.roles,
+            pegged_instruction: pegged,
+            ..NewQuote::default()
+        })
+    }
+
+    fn clearing_account(&self) -> Read<u8> {
+        match self.given_letter(tag::ACCOUNT_TYPE)? {
+            b'1' => Ok(1),
+            b'3' => Ok(3),
+            _ => Err(Fault::Value(tag::ACCOUNT_TYPE)),
+        }
+    }
+
+    fn capacity(&self) -> Read<u8> {
+        match self.given_letter(tag::ORDER_CAPACITY)? {
+            b'R' => Ok(1),
+            b'P' => Ok(2),
+            b'A' => Ok(3),
+            _ => Err(Fault::Value(tag::ORDER_CAPACITY)),
+        }
     }
 
     fn replace(&self) -> Read<CancelReplace> {

@@ -405,6 +405,7 @@ impl About<'_> {
     pub(super) fn of(input: &Input) -> (Text<20>, Self) {
         let (name, orig, request, scope) = match input {
             Input::New(order) => (order.cl_ord_id, Text::default(), b'D', 0),
+            Input::Quote(quote) => (quote.cl_ord_id, Text::default(), b'S', 0),
             Input::Replace(replace) => (replace.cl_ord_id, replace.orig_cl_ord_id, b'G', 0),
             Input::Cancel(cancel) => (cancel.cl_ord_id, cancel.orig_cl_ord_id, b'F', 0),
             Input::MassCancel(cancel) => (cancel.cl_ord_id, Text::default(), b'q', cancel.kind),

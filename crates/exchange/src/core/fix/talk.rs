@@ -255,6 +255,7 @@ fn as_native(input: &Input) -> tapeline_ntg::Message {
 
     match *input {
         Input::New(order) => Native::NewOrder(order),
+        Input::Quote(quote) => Native::NewQuote(quote),
         Input::Replace(replace) => Native::CancelReplace(replace),
         Input::Cancel(cancel) => Native::Cancel(cancel),
         Input::MassCancel(cancel) => Native::MassCancel(cancel),
