@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tapeline_instrument::{Instrument, Price, Session, Side};
 use tapeline_layout::Text;
-use tapeline_matching::{BookId, Event, Owner, Part, Shown};
+use tapeline_matching::{BookId, Event, FoundBy, Owner, Part, Shown};
 use tapeline_mitch::{
     AddAttributedOrder, AddOrder, AuctionInfo, AuctionTrade, Executed, ExecutedAtPrice, Message,
     OrderDeleted, OrderModified, Publisher, SignedPrice, Statistics, SymbolDirectory, SymbolStatus,
@@ -277,16 +277,16 @@ impl Distribution {
                 };
                 self.publish(now_ns, info, send);
             }
-            Event::Reference { book, is_opening, price, is_auction } => {
+            Event::Reference { book, is_opening, price, by } => {
                 let statistics = Statistics {
                     ns,
                     instrument: self.instrument(book),
                     kind: if is_opening { b'O' } else { b'C' },
                     price: SignedPrice(price),
-                    indicator: match (is_auction, is_opening) {
-                        (true, _) => b'A',
-                        (false, true) => b'B',
-                        (false, false) => b'D',
+                    indicator: match by {
+                        FoundBy::Auction => b'A',
+                        FoundBy::Average => b'B',
+                        FoundBy::LastTrade => b'D',
                     },
                 };
                 self.publish(now_ns, statistics, send);

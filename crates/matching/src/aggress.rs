@@ -36,7 +36,7 @@ impl Engine {
     ) -> Option<Ending> {
         let order = self.orders.get(slot);
         let reach = reach_of(order.key);
-        match self.books[usize::from(order.book.0)].has_tolerances {
+        match self.books[usize::from(order.book.0)].is_watched {
             true => self.aggress_within(now_ns, slot, reach, out),
             false => self.walk(now_ns, slot, reach, out),
         }

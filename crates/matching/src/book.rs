@@ -2,6 +2,7 @@
 
 use tapeline_instrument::{Instrument, Price, Session, Side, Tick};
 
+use crate::average::Average;
 use crate::extend::Extension;
 use crate::ladder::{Ladder, NONE, key_of, tick_of};
 
@@ -33,8 +34,12 @@ pub(crate) struct Book {
     pub(crate) indicated_ns: u64,
     /// Orders came or went since.
     pub(crate) is_dirty: bool,
-    /// Prices that are too far away stop continuous trading.
-    pub(crate) has_tolerances: bool,
+    /// Prices that are too far away stop continuous trading, or an average is kept.
+    pub(crate) is_watched: bool,
+    /// What traded last, where the closing auction may not take place.
+    pub(crate) average: Average,
+    /// Its price when the closing call began.
+    pub(crate) average_price: Option<Tick>,
     /// When a call ends that one began, or that goes on.
     pub(crate) call_ends_ns: u64,
     /// How the call that is goes on beyond its end.
@@ -48,7 +53,8 @@ pub(crate) struct Book {
 impl Book {
     pub(crate) fn new(instrument: Instrument) -> Self {
         let pair = || [Ladder::new(), Ladder::new()];
-        let has_tolerances = instrument.tolerances.are_set();
+        let keeps_average = instrument.auctions.min_closing_volume > 0;
+        let is_watched = instrument.tolerances.are_set() || keeps_average;
         Self {
             instrument,
             session: Session::Closed,
@@ -64,7 +70,9 @@ impl Book {
             indicative: None,
             indicated_ns: 0,
             is_dirty: false,
-            has_tolerances,
+            is_watched,
+            average: Average::default(),
+            average_price: None,
             call_ends_ns: 0,
             extension: Extension::default(),
             closing: None,

@@ -6,6 +6,7 @@
 
 use tapeline_instrument::{Cause, Price, Session, Side, Tick};
 
+use crate::average::Summed;
 use crate::book::Book;
 use crate::command::BookId;
 use crate::engine::Engine;
@@ -35,7 +36,7 @@ impl Book {
     /// What may be traded with on a side.
     #[inline]
     pub(crate) fn tolerated(&self, maker: Side) -> Tolerated {
-        if self.has_tolerances { self.tolerated_on(maker) } else { Tolerated::ALL }
+        if self.is_watched { self.tolerated_on(maker) } else { Tolerated::ALL }
     }
 
     fn tolerated_on(&self, maker: Side) -> Tolerated {
@@ -84,10 +85,13 @@ impl Engine {
         let (id, maker) = (order.book, order.side().opposite());
         let book = &self.books[usize::from(id.0)];
         let tolerated = book.tolerated(maker);
+        let mut summed = Summed { out, quantity: 0, value: 0 };
         let ending = match book.best(maker) >= tolerated.from {
-            true => self.walk(now_ns, slot, reach.min(tolerated.to), out),
+            true => self.walk(now_ns, slot, reach.min(tolerated.to), &mut summed),
             false => None,
         };
+        let (quantity, value) = (summed.quantity, summed.value);
+        self.books[usize::from(id.0)].average.add(now_ns, quantity, value);
         let would_go_on = self.books[usize::from(id.0)].best(maker) <= reach;
         if would_go_on && ending.is_none() && self.orders.get(slot).leaves > 0 {
             self.trip(now_ns, id, out);

@@ -80,6 +80,17 @@ pub enum Part {
     HiddenAtClosingPrice,
 }
 
+/// What a price of the day is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FoundBy {
+    /// An auction's.
+    Auction,
+    /// The average of continuous trading before the closing call, weighted by volume.
+    Average,
+    /// The last automated trade's.
+    LastTrade,
+}
+
 /// An order, one of whose trades was cancelled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Undone {
@@ -296,8 +307,8 @@ pub enum Event {
         is_opening: bool,
         /// The price.
         price: Price,
-        /// It is that of an auction, else of the last automated trade.
-        is_auction: bool,
+        /// What it is.
+        by: FoundBy,
     },
 }
 

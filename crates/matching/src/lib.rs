@@ -41,6 +41,7 @@
 //! | sessions, end of the day | `session` |
 //! | prices too far from those before | `breaker` |
 //! | calls that go on | `extend` |
+//! | closing prices without an auction | `average` |
 //! | trading at the closing price | `closing` |
 //! | orders at the middle of the spread | `pegged` |
 //! | orders at a distance from the last price | `offset` |
@@ -51,6 +52,7 @@
 mod aggress;
 mod amend;
 mod auction;
+mod average;
 mod book;
 mod breaker;
 mod closing;
@@ -79,5 +81,5 @@ pub use command::{
     TradeCancel,
 };
 pub use engine::{Config, Engine};
-pub use event::{Ending, Entry, Event, Events, Order, Part, Shown, Undone};
+pub use event::{Ending, Entry, Event, Events, FoundBy, Order, Part, Shown, Undone};
 pub use refusal::Refusal;

@@ -4,7 +4,7 @@ use tapeline_instrument::{Cause, OrderId, Session};
 
 use crate::command::{BookId, Owner, TimeInForce};
 use crate::engine::Engine;
-use crate::event::{Ending, Event, Events};
+use crate::event::{Ending, Event, Events, FoundBy};
 use crate::extend::Extension;
 use crate::refusal::Refusal;
 
@@ -66,7 +66,11 @@ impl Engine {
         book.indicated_ns = 0;
         out.event(Event::Session { book: id, session, before, cause });
         match session {
-            Session::OpeningCall | Session::ClosingCall | Session::ResumeCall => {
+            Session::OpeningCall | Session::ResumeCall => self.release(id, out),
+            Session::ClosingCall => {
+                let book = &mut self.books[usize::from(id.0)];
+                let average = book.average.price(now_ns);
+                book.average_price = average.map(|price| book.instrument.ticks.nearest(price));
                 self.release(id, out);
             }
             Session::BreakerCall => {
@@ -92,7 +96,7 @@ impl Engine {
         if let Some(last) = book.last {
             book.instrument.previous_close = Some(book.instrument.ticks.price(last));
             if before != Session::ClosingCall && !book.is_closing_said {
-                self.say_reference(id, last, false, out);
+                self.say_reference(id, last, FoundBy::LastTrade, out);
             }
         }
         for slot in self.orders.slots() {

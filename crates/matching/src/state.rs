@@ -6,6 +6,7 @@ use std::cmp::Reverse;
 use tapeline_instrument::{OrderId, Price, Session};
 use tapeline_layout::{Sections, append_section, message};
 
+use crate::average::Minute;
 use crate::command::{BookId, Owner, SelfMatch, TimeInForce};
 use crate::engine::Engine;
 use crate::extend::Extension;
@@ -45,6 +46,7 @@ message! {
         57 => by_price: u8,
         58 => then: u8,
         59 => is_closing_said: u8,
+        60 => average_price: u32,
         /// Of pegged orders.
         64 => middle: i64,
     }
@@ -57,6 +59,18 @@ const HAS_PREVIOUS_CLOSE: u8 = 8;
 const HAS_AUCTION: u8 = 16;
 const HAS_CLOSING: u8 = 32;
 const HAS_MIDDLE: u8 = 64;
+const HAS_AVERAGE: u8 = 128;
+
+message! {
+    /// What traded in a minute of a book that keeps an average.
+    MinuteState: 40, fill 0 {
+        0 => book: u16,
+        8 => number: u64,
+        16 => quantity: u64,
+        24 => value_low: u64,
+        32 => value_high: u64,
+    }
+}
 
 message! {
     /// One order that is alive.
@@ -178,7 +192,8 @@ impl Engine {
                         | bit(close.is_some(), HAS_PREVIOUS_CLOSE)
                         | bit(book.last_auction.is_some(), HAS_AUCTION)
                         | bit(book.closing.is_some(), HAS_CLOSING)
-                        | bit(book.middle.is_some(), HAS_MIDDLE),
+                        | bit(book.middle.is_some(), HAS_MIDDLE)
+                        | bit(book.average_price.is_some(), HAS_AVERAGE),
                     last: book.last.unwrap_or_default(),
                     opening: book.opening.unwrap_or_default(),
                     indicative_tick: book.indicative.unwrap_or_default().0,
@@ -189,6 +204,7 @@ impl Engine {
                     last_auction: book.last_auction.unwrap_or_default(),
                     closing: book.closing.unwrap_or_default(),
                     middle: book.middle.unwrap_or_default().0,
+                    average_price: book.average_price.unwrap_or_default(),
                     is_by_market: u8::from(book.extension.is_by_market),
                     by_price: book.extension.by_price,
                     then: book.extension.then.map_or(0, Session::status),
@@ -203,6 +219,7 @@ impl Engine {
             .flat_map(|book| (0..LADDERS).map(move |ladder| (book, ladder)))
             .flat_map(|(book, ladder)| self.standing(book, ladder));
         append_section(out, standing);
+        append_section(out, self.minutes());
         let mut timed: Vec<_> = self.timed.iter().map(|Reverse(timed)| *timed).collect();
         timed.sort_unstable();
         append_section(out, timed.into_iter().map(|(at_s, id)| Timed { at_s, id: id.0 }));
@@ -287,6 +304,7 @@ impl Engine {
             book.opening = has(HAS_OPENING).then_some(state.opening);
             book.last_auction = has(HAS_AUCTION).then_some(state.last_auction);
             book.call_ends_ns = state.call_ends_ns;
+            book.average_price = has(HAS_AVERAGE).then_some(state.average_price);
             book.middle = has(HAS_MIDDLE).then_some(Price(state.middle));
             book.closing = has(HAS_CLOSING).then_some(state.closing);
             book.is_closing_said = state.is_closing_said != 0;
@@ -321,8 +339,34 @@ impl Engine {
                 self.pegging.push(book);
             }
         }
+        let minutes: Vec<MinuteState> = sections.records()?;
+        for minute in &minutes {
+            self.restore_minute(minute)?;
+        }
         let timed: Vec<Timed> = sections.records()?;
         self.timed.extend(timed.iter().map(|timed| Reverse((timed.at_s, OrderId(timed.id)))));
+        Some(())
+    }
+
+    /// What books that keep an average have of it.
+    fn minutes(&self) -> impl Iterator<Item = MinuteState> {
+        let books = (0..).zip(&self.books);
+        books.flat_map(|(number, book)| {
+            book.average.minutes().map(move |minute| MinuteState {
+                book: number,
+                number: minute.number,
+                quantity: minute.quantity,
+                value_low: minute.value as u64,
+                value_high: (minute.value >> 64) as u64,
+            })
+        })
+    }
+
+    fn restore_minute(&mut self, state: &MinuteState) -> Option<()> {
+        let book = self.books.get_mut(usize::from(state.book))?;
+        let value = u128::from(state.value_high) << 64 | u128::from(state.value_low);
+        let MinuteState { number, quantity, .. } = *state;
+        book.average.put_back(Minute { number, quantity, value });
         Some(())
     }
 

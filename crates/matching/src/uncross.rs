@@ -5,7 +5,7 @@ use tapeline_instrument::{OrderId, Session, Side, Tick};
 use crate::auction::{AuctionBook, AuctionLevel, Uncross};
 use crate::command::{BookId, TimeInForce};
 use crate::engine::Engine;
-use crate::event::{Ending, Event, Events, Order, Part};
+use crate::event::{Ending, Event, Events, FoundBy, Order, Part};
 use crate::ladder::{MARKET, NONE, tick_of};
 use crate::queues::Node;
 use crate::wait;
@@ -125,7 +125,7 @@ impl Engine {
             let quantity = quantity_of(volume);
             out.event(Event::Auctioned { book: id, id: trade, price, quantity, session });
             if is_opening || session == Session::ClosingCall {
-                out.event(Event::Reference { book: id, is_opening, price, is_auction: true });
+                out.event(Event::Reference { book: id, is_opening, price, by: FoundBy::Auction });
             }
         } else if found.is_some() {
             self.fall_back(id, out);
@@ -218,12 +218,17 @@ impl Engine {
     }
 
     /// The closing auction did not take place: its price would be too far from the last
-    /// one, and it would trade too little. The last one is the day's.
+    /// one, and it would trade too little. The closing price is the average before its
+    /// call, else the last one.
     fn fall_back<E: Events>(&mut self, id: BookId, out: &mut E) {
         let book = &mut self.books[usize::from(id.0)];
-        if let Some(last) = book.last {
+        let found = match (book.average_price, book.last) {
+            (Some(average), _) => Some((average, FoundBy::Average)),
+            (None, last) => last.map(|last| (last, FoundBy::LastTrade)),
+        };
+        if let Some((tick, by)) = found {
             book.is_closing_said = true;
-            self.say_reference(id, last, false, out);
+            self.say_reference(id, tick, by, out);
         }
     }
 
@@ -256,16 +261,16 @@ impl Engine {
         out.event(Event::Parked { book, order: self.order(slot), shown });
     }
 
-    /// The last trade, for a price of the day without an auction.
+    /// The closing price of a day without a closing auction.
     pub(crate) fn say_reference<E: Events>(
         &self,
         id: BookId,
         tick: Tick,
-        is_opening: bool,
+        by: FoundBy,
         out: &mut E,
     ) {
         let price = self.books[usize::from(id.0)].instrument.ticks.price(tick);
-        out.event(Event::Reference { book: id, is_opening, price, is_auction: false });
+        out.event(Event::Reference { book: id, is_opening: false, price, by });
     }
 }
 

@@ -107,13 +107,34 @@ fn a_closing_auction_that_stays_outside_trades_enough_or_not_at_all() {
             None => assert_eq!(
                 said,
                 [
-                    "closing 10.00 by last",
+                    "closing 10.00 by average",
                     "market close",
                     &format!("S expired {size}, 0 done"),
                     &format!("B expired {size}, 0 done"),
                 ]
             ),
         }
+    }
+}
+
+#[test]
+fn without_a_closing_auction_the_average_before_its_call_is_the_closing_price() {
+    for (minutes, closing) in [(0, "10.08 by average"), (11, "10.10 by last")] {
+        let mut market = opening();
+        market.begin(Session::Regular);
+        for trade in ["100@10", "400@10.10"] {
+            market.sell("S", trade);
+            market.buy("B", trade);
+        }
+        market.tick(minutes * 60 * SECOND_NS);
+        market.begin(Session::ClosingCall);
+        market.sell("S", "10@12");
+        market.buy("B", "10@12");
+        market.begin(Session::MarketClose);
+        // The call itself is in no average.
+        market.tick(300 * SECOND_NS);
+        let said = market.tick(300 * SECOND_NS);
+        assert_eq!(said[0], format!("closing {closing}"));
     }
 }
 

@@ -2,7 +2,8 @@
 
 use tapeline_instrument::{Cause, Instrument, OrderId, Price, Session, Side, TickTable};
 use tapeline_matching::{
-    BookId, Command, Config, Engine, Event, Events, MassCancel, NewOrder, Owner, Passive, Replace,
+    BookId, Command, Config, Engine, Event, Events, Kind, MassCancel, NewOrder, Owner, Passive,
+    Replace,
 };
 
 const OWNER: Owner = Owner { firm: 1, user: 1 };
@@ -43,6 +44,11 @@ fn trade(engine: &mut Engine, book: BookId, from: u64, out: &mut Resting) {
         match draw(40, 10) {
             0 => order.display = 0,
             1 => order.display = 1 + order.quantity / 4,
+            2 => {
+                order.kind = Kind::Pegged { limit: None, min_quantity: 0 };
+                order.display = 0;
+            }
+            3 => order.kind = Kind::OrPegged { limit: Some(price) },
             _ => {}
         }
         engine.handle(step, &Command::New(order), out);

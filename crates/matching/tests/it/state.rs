@@ -33,6 +33,7 @@ fn engine() -> Engine {
             // Prices are drawn from 0.3 per cent.
             instrument.tolerances = Tolerances { dynamic_bp: 15, static_bp: 0 };
             instrument.auctions.tolerance_bp = 2;
+            instrument.auctions.min_closing_volume = 100_000;
         }
         engine.add(instrument);
     }

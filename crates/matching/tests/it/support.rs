@@ -7,8 +7,8 @@ use tapeline_instrument::{
     Cause, Instrument, OrderId, Price, Session, Side, TickTable, Tolerances,
 };
 use tapeline_matching::{
-    BookId, Command, Config, Ending, Engine, Entry, Event, MassCancel, NewOrder, Order, Owner,
-    Part, Replace, Shown, TradeCancel, Undone,
+    BookId, Command, Config, Ending, Engine, Entry, Event, FoundBy, MassCancel, NewOrder, Order,
+    Owner, Part, Replace, Shown, TradeCancel, Undone,
 };
 
 /// An engine with one book, and names for its orders.
@@ -300,9 +300,13 @@ impl Market {
             Event::Indicative { price: Some(price), quantity, .. } => {
                 format!("indicative {quantity}@{price}")
             }
-            Event::Reference { is_opening, price, is_auction, .. } => {
+            Event::Reference { is_opening, price, by, .. } => {
                 let which = if *is_opening { "opening" } else { "closing" };
-                let how = if *is_auction { "auction" } else { "last" };
+                let how = match by {
+                    FoundBy::Auction => "auction",
+                    FoundBy::Average => "average",
+                    FoundBy::LastTrade => "last",
+                };
                 format!("{which} {price} by {how}")
             }
         }
