@@ -70,6 +70,8 @@ mod tests {
             ("100", Side::Sell, 1, Some("100.00")),
             ("100", Side::Buy, 3, Some("100.02")),
             ("100", Side::Sell, 3, Some("99.98")),
+            ("190", Side::Buy, 1, Some("190.00")),
+            ("190", Side::Sell, 1, Some("190.00")),
             ("100", Side::Buy, 0, Some("100.00")),
             ("100", Side::Sell, 10_000, None),
         ] {
