@@ -7,11 +7,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use tapeline_api::Protocol;
+use tapeline_api::{ConsumerConfig, Login, ReconnectPolicy, StandbySet};
 
 use super::{Case, Doors, Interruption, Watching};
 use crate::lan::{Host, Lan};
-use crate::market::{Listener, SERVICE};
+use crate::market::{Listener, SERVICE, named};
 use crate::program::Program;
 
 const BACKBONE: &str = "aeron:udp?endpoint=239.77.0.1:40456|interface=10.77.0.0/24";
@@ -29,6 +29,10 @@ const HUB_HOSTS: [usize; 2] = [1, 2];
 const SERVER_HOSTS: [usize; 2] = [3, 4];
 const SOURCES_HOST: usize = 5;
 const CONSUMERS_HOST: usize = 6;
+
+/// A server that a consumer was logged in at for so long counts as one that was there,
+/// so that the next is tried at once when it is lost. It is short, since rounds are.
+const COUNTS_AS_UP: Duration = Duration::from_millis(50);
 
 /// How long anything may take until it is well, or ready.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -146,10 +150,7 @@ impl Stage {
         };
         for list in lists {
             let (list, case) = (list.to_vec(), self.case);
-            let open = move || match case {
-                Case::Standby => Listener::open_set(SERVICE, &list, items),
-                _ => Listener::open(SERVICE, Protocol::default(), &list, items),
-            };
+            let open = move || Listener::with(consumer(case, &list), SERVICE, items);
             self.consumers.push(Watching::start(self.lan.host(CONSUMERS_HOST), items, open));
         }
         self.doors.set_rate(self.plan.updates_per_s);
@@ -258,4 +259,15 @@ impl Stage {
         }
         Ok(())
     }
+}
+
+/// A consumer of these servers: one after the other, or with all but the first standing
+/// by.
+fn consumer(case: Case, servers: &[SocketAddr]) -> ConsumerConfig {
+    let (list, standby) = match case {
+        Case::Standby => (&servers[..1], Some(StandbySet::by_login(named(&servers[1..])))),
+        _ => (servers, None),
+    };
+    let reconnect = ReconnectPolicy { first_delay: COUNTS_AS_UP, ..ReconnectPolicy::default() };
+    ConsumerConfig { standby, reconnect, ..ConsumerConfig::new(named(list), Login::new("tester")) }
 }

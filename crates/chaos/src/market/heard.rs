@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use tapeline_api::{
     Consumer, ConsumerConfig, ConsumerEvent, Handle, ItemSpec, Login, Protocol, Requests, Server,
-    StandbySet,
 };
 use tapeline_rwf::DataState;
 
@@ -76,7 +75,8 @@ impl Heard {
     }
 }
 
-fn named(servers: &[SocketAddr]) -> Vec<Server> {
+/// Servers by their addresses.
+pub fn named(servers: &[SocketAddr]) -> Vec<Server> {
     servers.iter().map(|at| Server::new(at.ip().to_string(), at.port())).collect()
 }
 
@@ -95,15 +95,8 @@ impl Listener {
         Self::with(ConsumerConfig { protocol, ..config }, service, items)
     }
 
-    /// One whose data come from the first of these servers, while the others stand by.
-    pub fn open_set(service: &str, servers: &[SocketAddr], items: usize) -> Self {
-        let (active, standby) = servers.split_at(1);
-        let config = ConsumerConfig::new(named(active), Login::new("tester"));
-        let standby = Some(StandbySet::by_login(named(standby)));
-        Self::with(ConsumerConfig { standby, ..config }, service, items)
-    }
-
-    fn with(config: ConsumerConfig, service: &str, items: usize) -> Self {
+    /// One that connects as its configuration says.
+    pub fn with(config: ConsumerConfig, service: &str, items: usize) -> Self {
         let mut consumer = Consumer::new(config).expect("a reactor");
         let mut open = |item| {
             let name = name(item);

@@ -11,7 +11,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use tapeline_rwf::Primitive;
 
 pub use account::{Account, Breach, Standing};
-pub use heard::{Heard, Listener};
+pub use heard::{Heard, Listener, named};
 pub use source::{Source, Tape};
 pub use watcher::{Seen, Watcher};
 
