@@ -281,11 +281,8 @@ fn a_source_has_no_more_than_the_configuration_says_whatever_it_says_itself() {
     (config.routes[0].open_window, config.routes[0].open_limit) = (Some(2), Some(3));
     let (mut world, sources) = World::with_sources(config);
     let source = sources[0];
-    let load = ServiceLoad {
-        open_window: Some(100),
-        open_limit: Some(1_000),
-        ..ServiceLoad::default()
-    };
+    let load =
+        ServiceLoad { open_window: Some(100), open_limit: Some(1_000), ..ServiceLoad::default() };
     world.says(source, &provider::change(FilterContent::Load(load)));
     world.heard_by(source);
     for number in 0..4 {
