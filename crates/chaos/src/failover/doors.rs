@@ -126,7 +126,7 @@ impl Door {
             Some(Duration::from_micros(500)),
             &mut |event: ProviderEvent<'_>, responses: &mut Responses<'_>| {
                 let stream = match event {
-                    ProviderEvent::Request { stream, ref request, .. } => {
+                    ProviderEvent::Request { stream, request, .. } => {
                         let Some(item) = item_of(request.key.name, items.len()) else {
                             let _ = responses.close(stream, StateCode::NOT_FOUND, "no such item");
                             return;

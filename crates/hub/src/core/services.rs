@@ -207,7 +207,7 @@ impl Services {
         let failback_ms = self.failback_ms.get(name).copied();
         let name = name.clone();
         let service =
-            HubService { name, sharing, failback_ms, max_items, is_cached, ..Default::default() };
+            HubService { name, sharing, max_items, is_cached, failback_ms, ..Default::default() };
         self.by_id.insert(id, service);
         Some(id)
     }

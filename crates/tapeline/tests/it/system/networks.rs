@@ -240,10 +240,14 @@ fn services_are_divided_over_channels_and_what_one_loses_is_that_of_its_services
 
     let [feed, rates] = &watchers;
     let ends = [lan.host(2), lan.host(3)];
-    ends.iter().for_each(|host| host.lose(100, 40_466..=40_467));
+    for host in ends {
+        host.lose(100, 40_466..=40_467);
+    }
     let told = rates.wait_stale();
     go_on(feed);
-    ends.iter().for_each(|host| host.lose_nothing());
+    for host in ends {
+        host.lose_nothing();
+    }
     let healed = rates.wait_fresh();
     watchers.iter().for_each(&go_on);
     for (watcher, tape) in watchers.iter().zip(&tapes) {
