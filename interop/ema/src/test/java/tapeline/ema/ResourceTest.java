@@ -166,13 +166,13 @@ class ResourceTest {
     }
 
     /** Of a server towards its hub, and of a source, which says so itself or for which the hub says it. */
-    @ParameterizedTest
     @CsvSource({
         "open-window = 2, '', 0, tapeline_server_requests_queued",
         "'', '', 2, tapeline_hub_unsent_upstream",
         "'', open-window = 2, 0, tapeline_hub_unsent_upstream",
         "'', open-window = 2, 50, tapeline_hub_unsent_upstream"
     })
+    @ParameterizedTest
     void requestsBeyondAnOpenWindowWaitAndWhatIsOpenGoesOn(
             String server, String source, int sourceWindow, String counter) throws IOException {
         ofSource = source;
