@@ -233,7 +233,12 @@ impl Core {
 
     /// A stream shows other fields by the policy that is in force now: from here on,
     /// and with an image that has them.
-    fn review_mask<O: Outputs>(&mut self, session: SessionId, stream_id: i32, out: &mut O) {
+    pub(super) fn review_mask<O: Outputs>(
+        &mut self,
+        session: SessionId,
+        stream_id: i32,
+        out: &mut O,
+    ) {
         let mask = self.mask_of(session);
         let Some((slot, cell)) = self.item_on(session, stream_id) else { return };
         let Self { mounts, items, .. } = self;

@@ -11,6 +11,9 @@
 //!                                ▼ it may not: its stream ends
 //! ```
 //!
+//! It is looked at by the policy that is in force then, which may be another one than
+//! when it asked: what it may see of the item is, too.
+//!
 //! To mark all of them is one pass over eight bytes each, and an update asks
 //! nothing more than before: who is not checked takes it as little as who is paused.
 
@@ -90,6 +93,9 @@ impl Core {
             true => _ = self.record_further(watcher.session, watcher.stream_id, out),
             false => self.record_watch(watcher.session, watcher.stream_id, out),
         }
+        // Another policy is in force, and the turn of this stream may be yet to come.
+        self.review_mask(watcher.session, watcher.stream_id, out);
+        let Some(watcher) = self.watcher(slot, cell) else { return };
         let Some(item) = self.items.get(slot) else { return };
         let has_missed = item.recheck().is_some_and(|recheck| recheck.is_missed);
         if has_missed && (watcher.has(mode::LIVE) || watcher.has(mode::MERGED)) {

@@ -340,3 +340,26 @@ proptest! {
         plain.check()?;
     }
 }
+
+#[test]
+fn a_field_that_is_masked_again_is_not_shown_to_a_crowd() {
+    let open = |codes: &[u32], is_masked| {
+        Some(Rights { codes: codes.iter().copied().collect(), is_masked })
+    };
+    let ops = [
+        Op::Open(0, 1),
+        Op::Open(1, 1),
+        Op::Policy(vec![open(&[1], false); 3]),
+        Op::Open(2, 1),
+        Op::Image(1, None),
+        Op::Policy(vec![open(&[1], true), None, None]),
+    ];
+    let mut plain = Plain::new(8);
+    plain.world.is_late = true;
+    for op in &ops {
+        plain.apply(op);
+        plain.check().expect("as the rules say");
+    }
+    plain.world.work_off();
+    plain.check().expect("as the rules say");
+}
