@@ -276,6 +276,13 @@ impl FrameSink for BackboneSink {
             Self::Paths(sink) => sink.failure(),
         }
     }
+
+    fn passed_by(&self) -> u64 {
+        match self {
+            Self::Local(_) | Self::Aeron(_) => 0,
+            Self::Paths(sink) => sink.passed_by(),
+        }
+    }
 }
 
 /// Receives by whichever backbone there is.

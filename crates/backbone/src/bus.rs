@@ -152,6 +152,9 @@ tapeline_counters::counts! {
         path_duplicates: u64 = total;
         /// Frames that waited for others that were missing on their network.
         path_waits: u64 = total;
+        /// Frames that a network (or a hub of several that are reached by unicast) was
+        /// not given, as it had taken nothing for too long; others had them.
+        path_passed_by: u64 = total;
         /// Networks over which nothing comes now, while something comes over others.
         paths_silent: usize = now;
         /// How often that began.

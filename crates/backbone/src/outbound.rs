@@ -74,6 +74,11 @@ pub trait FrameSink {
 
     /// Why it is not ready, if something failed.
     fn failure(&self) -> Option<&str>;
+
+    /// Frames that one of several ways did not carry although others did.
+    fn passed_by(&self) -> u64 {
+        0
+    }
 }
 
 /// The half of a port that sends.
@@ -153,6 +158,10 @@ impl<S: FrameSink> Outbound<S> {
 
     pub(crate) fn failure(&self) -> Option<&str> {
         self.sink.failure()
+    }
+
+    pub(crate) fn passed_by(&self) -> u64 {
+        self.sink.passed_by()
     }
 
     /// Begins anew as `me`, without peers. What waits is for those of before.

@@ -2,22 +2,15 @@
 //! by unicast, over several networks that carry the same, or over several channels
 //! with hubs of their own.
 
-use std::time::Duration;
+mod sink;
 
 use tapeline_time::Time;
 
-use crate::frame::{FrameHeader, Incarnation};
+use crate::frame::Incarnation;
 use crate::merge::{Merge, PathCounts};
-use crate::outbound::{FrameSink, Offer};
 use crate::port::FrameSource;
 
-/// A way that takes nothing for so long while another does is left behind, so that it
-/// does not hold up the other.
-const PATIENCE: Duration = Duration::from_millis(20);
-
-/// Of the time between two looks, no more than this counts: if it was longer, then
-/// the sender stood still.
-const LONGEST_STEP: Duration = Duration::from_millis(2);
+pub use sink::PathSink;
 
 /// Which of the networks a way of a port crosses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,101 +19,6 @@ pub struct PathId {
     pub channel: usize,
     /// The network of this channel, from 0: each of them carries the same.
     pub network: usize,
-}
-
-/// Sends each frame on all ways.
-#[derive(Debug)]
-pub struct PathSink<K> {
-    ways: Vec<Way<K>>,
-    /// The frame that some have taken, and others have yet to.
-    begun: Option<[u8; FrameHeader::BYTES]>,
-    last_work: Option<Time>,
-}
-
-#[derive(Debug)]
-struct Way<K> {
-    sink: K,
-    /// How it took the frame that is begun.
-    took: Option<Offer>,
-    /// It did not take a frame,
-    is_full: bool,
-    full_for: Duration,
-    /// and frames pass it by until it takes one.
-    is_left_behind: bool,
-}
-
-impl<K: FrameSink> PathSink<K> {
-    /// Sends on all of these.
-    pub fn new(sinks: impl IntoIterator<Item = K>) -> Self {
-        let way = |sink| Way {
-            sink,
-            took: None,
-            is_full: false,
-            full_for: Duration::ZERO,
-            is_left_behind: false,
-        };
-        Self { ways: sinks.into_iter().map(way).collect(), begun: None, last_work: None }
-    }
-
-    /// Leaves behind what holds up others for too long.
-    fn watch(&mut self, step: Duration) {
-        let can_go_on = self.ways.iter().any(|way| !way.is_full && !way.is_left_behind);
-        for way in self.ways.iter_mut().filter(|way| !way.is_left_behind) {
-            way.full_for = if way.is_full { way.full_for + step } else { Duration::ZERO };
-            way.is_left_behind = can_go_on && way.full_for >= PATIENCE;
-            // Until the next frame is not taken.
-            way.is_full = false;
-        }
-    }
-}
-
-impl<K: FrameSink> FrameSink for PathSink<K> {
-    fn offer(&mut self, head: &[u8], parts: &[&[u8]]) -> Offer {
-        let name = head.first_chunk::<{ FrameHeader::BYTES }>().copied();
-        if self.begun.is_none() || self.begun != name {
-            self.ways.iter_mut().for_each(|way| way.took = None);
-        }
-        let (mut best, mut is_busy) = (Offer::Failed, false);
-        for way in &mut self.ways {
-            let offer = match way.took {
-                Some(took) => took,
-                None => way.sink.offer(head, parts),
-            };
-            match offer {
-                Offer::Busy if way.is_left_behind => {}
-                Offer::Busy => (way.is_full, is_busy) = (true, true),
-                took => {
-                    way.took = Some(took);
-                    (way.is_left_behind, way.full_for) = (false, Duration::ZERO);
-                    best = match (best, took) {
-                        (Offer::Taken, _) | (_, Offer::Taken) => Offer::Taken,
-                        (Offer::Unheard, _) | (_, Offer::Unheard) => Offer::Unheard,
-                        _ => Offer::Failed,
-                    };
-                }
-            }
-        }
-        self.begun = name.filter(|_| is_busy);
-        if is_busy { Offer::Busy } else { best }
-    }
-
-    fn max_frame_bytes(&self) -> usize {
-        self.ways.iter().map(|way| way.sink.max_frame_bytes()).min().unwrap_or(0)
-    }
-
-    fn work(&mut self, now: Time) {
-        let step = now.since(self.last_work.replace(now).unwrap_or(now)).min(LONGEST_STEP);
-        self.ways.iter_mut().for_each(|way| way.sink.work(now));
-        self.watch(step);
-    }
-
-    fn is_ready(&self) -> bool {
-        self.ways.iter().any(|way| way.sink.is_ready())
-    }
-
-    fn failure(&self) -> Option<&str> {
-        self.ways.iter().find_map(|way| way.sink.failure())
-    }
 }
 
 /// Receives over all ways.
@@ -195,64 +93,7 @@ impl<R: FrameSource> FrameSource for PathSource<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frame::Kind;
-    use std::cell::RefCell;
-    use std::rc::Rc;
-
-    /// Takes what it is told to take, and keeps it.
-    #[derive(Debug, Default)]
-    struct Said {
-        offers: Vec<Offer>,
-        frames: Vec<u8>,
-    }
-
-    #[derive(Debug)]
-    struct Mouth(Rc<RefCell<Said>>);
-
-    impl FrameSink for Mouth {
-        fn offer(&mut self, head: &[u8], _: &[&[u8]]) -> Offer {
-            let mut said = self.0.borrow_mut();
-            let offer = said.offers.pop().unwrap_or(Offer::Taken);
-            if offer == Offer::Taken {
-                said.frames.push(head[0]);
-            }
-            offer
-        }
-
-        fn max_frame_bytes(&self) -> usize {
-            1_000
-        }
-
-        fn work(&mut self, _: Time) {}
-
-        fn is_ready(&self) -> bool {
-            true
-        }
-
-        fn failure(&self) -> Option<&str> {
-            None
-        }
-    }
-
-    fn two() -> (PathSink<Mouth>, [Rc<RefCell<Said>>; 2]) {
-        let said = [Rc::<RefCell<Said>>::default(), Rc::default()];
-        (PathSink::new(said.iter().map(|said| Mouth(Rc::clone(said)))), said)
-    }
-
-    fn head(number: u8) -> [u8; FrameHeader::BYTES] {
-        [number; FrameHeader::BYTES]
-    }
-
-    #[test]
-    fn a_frame_goes_once_on_each_way_however_often_it_is_tried() {
-        let (mut sink, said) = two();
-        said[1].borrow_mut().offers = vec![Offer::Taken, Offer::Busy, Offer::Busy];
-        assert_eq!(sink.offer(&head(1), &[]), Offer::Busy);
-        assert_eq!(sink.offer(&head(1), &[]), Offer::Busy);
-        assert_eq!(sink.offer(&head(1), &[]), Offer::Taken);
-        assert_eq!(sink.offer(&head(2), &[]), Offer::Taken);
-        assert!(said.iter().all(|said| said.borrow().frames == [1, 2]));
-    }
+    use crate::frame::{FrameHeader, Kind};
 
     /// A way on which frames of a sender, with these numbers, have come.
     struct Ear(Vec<Vec<u8>>);
@@ -310,38 +151,5 @@ mod tests {
             (path(1, 0), Ear::of(8, 1..3)),
         ];
         assert_eq!(read(PathSource::new(both)), [(7, 1), (7, 2), (8, 1), (8, 2)]);
-    }
-
-    #[test]
-    fn a_way_that_takes_nothing_is_left_behind_until_it_takes_something() {
-        let (mut sink, said) = two();
-        said[0].borrow_mut().offers = vec![Offer::Busy; 13];
-        let mut turns = 0;
-        while sink.offer(&head(1), &[]) == Offer::Busy {
-            turns += 1;
-            sink.work(Time::from_nanos(turns * 2_000_000));
-        }
-        assert_eq!(turns, 11, "20 ms, the first look has nothing to compare with");
-        assert_eq!(sink.offer(&head(2), &[]), Offer::Taken);
-        assert_eq!(sink.offer(&head(3), &[]), Offer::Taken);
-        assert_eq!(said[0].borrow().frames, [3]);
-        assert_eq!(said[1].borrow().frames, [1, 2, 3]);
-        // It is waited for again.
-        said[0].borrow_mut().offers = vec![Offer::Busy];
-        assert_eq!(sink.offer(&head(4), &[]), Offer::Busy);
-        assert_eq!(sink.offer(&head(4), &[]), Offer::Taken);
-        assert_eq!(said[0].borrow().frames, [3, 4]);
-    }
-
-    #[test]
-    fn a_way_that_nobody_hears_or_that_fails_holds_up_nothing() {
-        let (mut sink, said) = two();
-        said[0].borrow_mut().offers = vec![Offer::Failed, Offer::Unheard];
-        assert_eq!(sink.offer(&head(1), &[]), Offer::Taken);
-        assert_eq!(sink.offer(&head(2), &[]), Offer::Taken);
-        said[0].borrow_mut().offers = vec![Offer::Unheard];
-        said[1].borrow_mut().offers = vec![Offer::Failed];
-        assert_eq!(sink.offer(&head(3), &[]), Offer::Unheard);
-        assert_eq!(said[1].borrow().frames, [1, 2]);
     }
 }

@@ -334,6 +334,7 @@ impl<S: FrameSink, R: FrameSource> Bus for Port<S, R> {
             peers: self.outbound.peers(),
             path_duplicates: paths.duplicates,
             path_waits: paths.held,
+            path_passed_by: self.outbound.passed_by(),
             paths_silent: paths.silent,
             path_losses: paths.losses,
             ..self.inbound

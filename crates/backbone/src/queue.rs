@@ -57,11 +57,16 @@ impl Queue {
     /// Adds the concatenation of `head` and `parts`; false when it is full.
     pub(crate) fn push(&mut self, head: &[u8], parts: &[&[u8]]) -> bool {
         let length = head.len() + parts.iter().map(|part| part.len()).sum::<usize>();
-        if self.bytes() - self.long_bytes + LENGTH_BYTES + length > self.limit_bytes {
-            return false;
+        let fits = self.has_room(length);
+        if fits {
+            self.add(length, 0, head, parts);
         }
-        self.add(length, 0, head, parts);
-        true
+        fits
+    }
+
+    /// Whether a record of so many bytes fits.
+    pub(crate) fn has_room(&self, length: usize) -> bool {
+        self.bytes() - self.long_bytes + LENGTH_BYTES + length <= self.limit_bytes
     }
 
     /// Gets ready for a long frame of `bytes`, whose pieces follow.

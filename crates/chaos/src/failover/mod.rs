@@ -17,6 +17,8 @@ pub use watch::{Interruption, Watch, Watching};
 /// What dies, and what stands in for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Case {
+    /// Nothing, for a second: what the machine and the measurement do by themselves.
+    Nothing,
     /// A server; its consumer connects to another one and asks it for everything.
     Reconnect,
     /// A server; another one stood by for its consumer.
@@ -33,12 +35,20 @@ pub enum Case {
 
 impl Case {
     /// All of them, in the order of the table.
-    pub const ALL: [Self; 6] =
-        [Self::Reconnect, Self::Standby, Self::Hub, Self::Source, Self::Mirrored, Self::Network];
+    pub const ALL: [Self; 7] = [
+        Self::Reconnect,
+        Self::Standby,
+        Self::Hub,
+        Self::Source,
+        Self::Mirrored,
+        Self::Network,
+        Self::Nothing,
+    ];
 
     /// Its name, as on the command line.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Nothing => "nothing",
             Self::Reconnect => "reconnect",
             Self::Standby => "standby",
             Self::Hub => "hub",
@@ -51,6 +61,7 @@ impl Case {
     /// In words.
     pub const fn what(self) -> &'static str {
         match self {
+            Self::Nothing => "nothing, for a second",
             Self::Reconnect => "server killed, plain reconnect to another",
             Self::Standby => "server killed, another stood by",
             Self::Hub => "one of two hubs killed",
@@ -63,14 +74,19 @@ impl Case {
     /// What of an interruption breaks the promise that the case is about.
     pub fn broken_by(self, seen: &Interruption, requests: u64) -> Option<String> {
         let Interruption { images, stale, closed, .. } = *seen;
-        let is_unseen = matches!(self, Self::Mirrored | Self::Network);
+        let has_no_image = matches!(self, Self::Network | Self::Nothing);
+        let is_unseen = has_no_image || self == Self::Mirrored;
         let asks_nobody = is_unseen || self == Self::Standby;
-        match () {
-            () if closed > 0 => Some(format!("{closed} streams were closed")),
-            () if asks_nobody && requests > 0 => Some(format!("sources had {requests} requests")),
-            () if is_unseen && stale > 0 => Some(format!("{stale} items became stale")),
-            () if self == Self::Network && images > 0 => Some(format!("{images} images were sent")),
-            () => None,
+        if closed > 0 {
+            Some(format!("{closed} streams were closed"))
+        } else if asks_nobody && requests > 0 {
+            Some(format!("sources had {requests} requests"))
+        } else if is_unseen && stale > 0 {
+            Some(format!("{stale} items became stale"))
+        } else if has_no_image && images > 0 {
+            Some(format!("{images} images were sent"))
+        } else {
+            None
         }
     }
 }
@@ -134,7 +150,7 @@ mod tests {
         for case in [Case::Reconnect, Case::Standby, Case::Hub, Case::Source] {
             assert_eq!(case.broken_by(&stale, 0), None, "{case}");
         }
-        for case in [Case::Mirrored, Case::Network] {
+        for case in [Case::Mirrored, Case::Network, Case::Nothing] {
             assert!(case.broken_by(&stale, 0).is_some(), "{case}");
         }
         let image = Interruption { images: 1, ..Interruption::default() };
@@ -142,7 +158,7 @@ mod tests {
         assert!(Case::Network.broken_by(&image, 0).is_some());
         let quiet = Interruption::default();
         let asked = Case::ALL.map(|case| case.broken_by(&quiet, 1).is_some());
-        assert_eq!(asked, [false, true, false, false, true, true]);
+        assert_eq!(asked, [false, true, false, false, true, true, true]);
         let closed = Interruption { closed: 1, ..Interruption::default() };
         assert!(Case::ALL.iter().all(|case| case.broken_by(&closed, 0).is_some()));
     }

@@ -34,6 +34,13 @@ const CONSUMERS_HOST: usize = 6;
 /// so that the next is tried at once when it is lost. It is short, since rounds are.
 const COUNTS_AS_UP: Duration = Duration::from_millis(50);
 
+/// How long nothing happens.
+const UNDISTURBED: Duration = Duration::from_secs(1);
+
+/// How often is looked whether something is so. What is measured comes from consumers,
+/// and looking takes their cores away from them.
+const LOOK_EACH: Duration = Duration::from_millis(20);
+
 /// How long anything may take until it is well, or ready.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -100,7 +107,7 @@ impl Stage {
         let (hubs, servers) = match case {
             Case::Reconnect | Case::Standby => (1, 2),
             Case::Hub => (2, 2),
-            Case::Source | Case::Mirrored | Case::Network => (1, 1),
+            Case::Source | Case::Mirrored | Case::Network | Case::Nothing => (1, 1),
         };
         stage.hubs = (0..hubs).map(|number| Some(stage.hub(number))).collect();
         stage.servers = (0..servers).map(|number| Some(stage.server(number))).collect();
@@ -109,7 +116,7 @@ impl Stage {
     }
 
     fn backbone(&self) -> &'static str {
-        if self.case == Case::Network { NETWORKS } else { BACKBONE }
+        if matches!(self.case, Case::Network | Case::Nothing) { NETWORKS } else { BACKBONE }
     }
 
     fn program(&self, host: &Host, arguments: &[&str]) -> Program {
@@ -146,7 +153,7 @@ impl Stage {
         let lists: &[&[SocketAddr]] = match self.case {
             Case::Reconnect | Case::Standby => &[&servers],
             Case::Hub => &[&servers[..1], &servers[1..]],
-            Case::Source | Case::Mirrored | Case::Network => &[&servers[..1]],
+            Case::Source | Case::Mirrored | Case::Network | Case::Nothing => &[&servers[..1]],
         };
         for list in lists {
             let (list, case) = (list.to_vec(), self.case);
@@ -176,7 +183,7 @@ impl Stage {
         let each = |is_so: &dyn Fn(usize) -> bool| [0, 1].into_iter().all(is_so);
         match self.case {
             // That it listens was waited for.
-            Case::Reconnect => true,
+            Case::Reconnect | Case::Nothing => true,
             Case::Standby => {
                 each(&|server| self.figure(SERVER_HOSTS[server], "mounts", "items") == items as u64)
             }
@@ -210,12 +217,17 @@ impl Stage {
                 self.cut_hosts().for_each(|host| host.lose(100, first..=last));
                 self.cuts += 1;
             }
+            Case::Nothing => {}
         }
-        let cuts = self.cuts;
+        let (cuts, began) = (self.cuts, Instant::now());
         self.wait("consumers to be well again", |stage| {
-            let is_noticed = stage.case != Case::Network
-                || stage.say("a network of the backbone is silent", cuts);
-            is_noticed && stage.consumers.iter().all(|consumer| consumer.watch.is_back())
+            let is_over = match stage.case {
+                Case::Network => stage.say("a network of the backbone is silent", cuts),
+                // As long as it takes to notice that a network is silent.
+                Case::Nothing => began.elapsed() >= UNDISTURBED,
+                _ => true,
+            };
+            is_over && stage.consumers.iter().all(|consumer| consumer.watch.is_back())
         })?;
         Ok((self.consumers[0].watch.interruption(), self.doors.requests() - requests))
     }
@@ -228,6 +240,7 @@ impl Stage {
             Case::Hub => self.hubs[broken] = Some(self.hub(broken)),
             Case::Source | Case::Mirrored => self.doors.revive(broken),
             Case::Network => self.cut_hosts().for_each(Host::lose_nothing),
+            Case::Nothing => {}
         }
     }
 
@@ -259,7 +272,7 @@ impl Stage {
             if began.elapsed() > PATIENCE {
                 return Err(format!("{}: waited {PATIENCE:?} for {what}", self.case));
             }
-            thread::park_timeout(Duration::from_millis(2));
+            thread::park_timeout(LOOK_EACH);
         }
         Ok(())
     }

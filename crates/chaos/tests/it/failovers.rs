@@ -69,3 +69,11 @@ fn the_death_of_a_mirrored_source_is_not_told() {
 fn the_loss_of_a_network_of_two_is_not_seen() {
     let _ = twice(Case::Network);
 }
+
+#[test]
+fn where_nothing_dies_nothing_is_seen() {
+    let Some(seen) = twice(Case::Nothing) else { return };
+    for interruption in seen {
+        assert_eq!((interruption.images, interruption.stale, interruption.closed), (0, 0, 0));
+    }
+}

@@ -1,6 +1,7 @@
 package tapeline.ema;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 
 import com.refinitiv.ema.access.AckMsg;
 import com.refinitiv.ema.access.EmaFactory;
@@ -143,10 +144,12 @@ class StormTest {
     void consumersThatReconnectAtOnceAllHaveTheirImagesAndAnotherOneItsUpdates() {
         int sourcePort = Ports.free();
         Source source = keep(new Source(sourcePort));
+        Bystander bystander = keep(new Bystander(logs));
         Tapeline tapeline = keep(logs.of(Tapeline.run(String.format(
-                "[admin]\nport = 0\n[[hub.source]]\nhosts = [\"127.0.0.1:%d\"]\n"
+                "[admin]\nport = 0\n[[hub.source]]\nhosts = [\"127.0.0.1:%d\"]\n[[hub.source]]\nhosts = [\"127.0.0.1:%d\"]\n"
                         + "[server]\nmax-mounts = 1000\nitem-limit = %d\nitem-limit-per-mount = %d\n",
-                sourcePort, 2 * CONSUMERS * ITEMS + 1_000, ITEMS + 1_000))));
+                sourcePort, bystander.sourcePort(), 2 * CONSUMERS * ITEMS + 1_000, ITEMS + 1_000))));
+        bystander.watch(tapeline.consumerPort());
         Consumer neighbour = keep(new Consumer(new Consumer.User("neighbour"), tapeline.consumerPort()));
         Stream live = neighbour.open(Source.SERVICE, "LIVE.N");
         live.image();
@@ -154,7 +157,9 @@ class StormTest {
         Counts held = new Counts();
         openAll(neighbour, held);
         await("images for the one that stays", () -> held.images >= ITEMS);
+        long quietFromUs = Bystander.nowUs();
         long[] quiet = updates(source, live, seq -> seq <= UPDATES_IN_QUIET);
+        long quietUntilUs = Bystander.nowUs();
 
         Delay relay = keep(new Delay(tapeline.consumerPort(), 0));
         List<Counts> counts = new ArrayList<>();
@@ -168,15 +173,22 @@ class StormTest {
         int[] before = counts.stream().mapToInt(own -> own.images).toArray();
 
         Watch watch = Watch.start();
+        long stormFromUs = Bystander.nowUs();
         relay.close();
         long end = System.nanoTime() + PATIENCE.toNanos();
         long[] loaded = updates(
                 source, live,
                 seq -> System.nanoTime() < end && images(counts) < Arrays.stream(before).sum() + wanted);
+        long stormUntilUs = Bystander.nowUs();
         watch.print(String.format(
                 Locale.ROOT, "%d EMA consumers of %d items reconnected at once: all images, EMA's second of delay included",
                 CONSUMERS, ITEMS));
         System.out.println("updates of another consumer: " + spread(quiet) + " before, " + spread(loaded) + " meanwhile");
+        bystander.end();
+        Bystander.Ages quietAges = bystander.between(quietFromUs, quietUntilUs);
+        Bystander.Ages stormAges = bystander.between(stormFromUs, stormUntilUs);
+        System.out.println("of one in a process of its own: " + quietAges + " before, " + stormAges + " meanwhile");
+        assertNotEquals(0, stormAges.sortedUs().length, "updates of the one in a process of its own");
         for (int i = 0; i < CONSUMERS; i++) {
             assertEquals(before[i] + ITEMS, counts.get(i).images, "consumer " + i);
             assertEquals(0, counts.get(i).ended, "streams that ended, consumer " + i);
