@@ -37,11 +37,7 @@ pub struct HubConfig {
     /// Services whose interactive providers mirror each other, by name: all have
     /// every item open, the first by order is used, and another goes on where it
     /// was when it is lost. Default none.
-    pub mirrored_services: Vec<String>,
-    /// How long the first source of a mirrored service, by order, is there again until
-    /// it is used again, in milliseconds; by the service's name. Default none: whoever
-    /// is used stays so.
-    pub failback_ms: BTreeMap<String, u64>,
+    pub mirrored: BTreeMap<String, Mirroring>,
     /// Services that consumers know by the name of a group alone. Default none.
     pub service_groups: Vec<ServiceGroup>,
     /// Items that services may have at a time, by the names that consumers know. At the
@@ -141,8 +137,7 @@ impl HubConfig {
             ni_listen_tls: None,
             ni_tls: None,
             ni_services: None,
-            mirrored_services: Vec::new(),
-            failback_ms: BTreeMap::new(),
+            mirrored: BTreeMap::new(),
             service_groups: Vec::new(),
             service_items: BTreeMap::new(),
             service_kinds: BTreeMap::new(),
@@ -183,8 +178,7 @@ impl HubConfig {
             ni_listen_tls: _,
             ni_tls,
             ni_services: _,
-            mirrored_services: _,
-            failback_ms: _,
+            mirrored: _,
             service_groups: _,
             service_items: _,
             service_kinds: _,
@@ -227,6 +221,17 @@ impl HubConfig {
             ..own
         };
     }
+}
+
+/// How the providers of a service mirror each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mirroring {
+    /// How long the first of them, by order, is there again until it is used again, in
+    /// milliseconds. Default none: whoever is used stays so.
+    pub failback_ms: Option<u64>,
+    /// Whether an item that the one that is used closes goes on at another one that has
+    /// it. Default false: it is closed for all.
+    pub outlives_close: bool,
 }
 
 /// Services of sources that are one to consumers, under another name.
@@ -297,6 +302,8 @@ pub struct Route {
     /// Most items that it may have open, whatever more it takes by its own word.
     /// Default none.
     pub open_limit: Option<u64>,
+    /// Most requests a second; others wait. Default none. 0 counts as 1.
+    pub max_requests_per_s: Option<u32>,
     /// As whom to log in.
     pub login: RouteLogin,
     /// Compression to ask for. Default none.
@@ -321,6 +328,7 @@ impl Route {
             drains: false,
             open_window: None,
             open_limit: None,
+            max_requests_per_s: None,
             login: RouteLogin::default(),
             compression: Compression::None,
             ping_timeout_s: 60,
@@ -347,6 +355,7 @@ impl Route {
             drains: _,
             open_window: _,
             open_limit: _,
+            max_requests_per_s: _,
             login,
             compression,
             ping_timeout_s,

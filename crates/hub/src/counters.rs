@@ -31,6 +31,9 @@ tapeline_counters::counts! {
         posts: u64 = total;
         /// Posts that were refused or timed out.
         naks: u64 = total;
+        /// Requests after which a source had as many as `max-requests-per-s` allows, so that
+        /// the next one had to wait.
+        requests_paced: u64 = total;
         /// Requests that a provider did not answer in time.
         request_timeouts: u64 = total;
         /// Images whose end did not come in time.
@@ -44,6 +47,9 @@ tapeline_counters::counts! {
         mirror_switches_unseen: u64 = total;
         /// Mirrored services that went back to their first source.
         mirror_failbacks: u64 = total;
+        /// Items that the active source of a mirrored service closed, and that went on at
+        /// another one: to be recovered, or for good where `mirror-close` is `quorum`.
+        mirror_closes_outlived: u64 = total;
         /// Items of sources that left, as they are not configured any more, that went on
         /// at another one.
         items_moved: u64 = total;

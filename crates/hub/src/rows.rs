@@ -20,8 +20,8 @@ tapeline_counters::rows! {
         /// calls it, too: `FEED (EAST)`.
         "services" => services: String;
         /// Whether it is asked before others (the lower the earlier), how many
-        /// items it has beside those of the same order, and whether it takes no
-        /// new ones: `0 1`, `1 3 drains`.
+        /// items it has beside those of the same order, how many requests a second it is
+        /// sent at most, and whether it takes no new items: `0 1`, `1 3 50/s drains`.
         "preference" => preference: String;
         /// Items that are open there.
         "items" => items: u64;

@@ -8,7 +8,7 @@ use tapeline_backbone::sim::{Network as Backbone, SimPort};
 use tapeline_backbone::{Incarnation, Key, PortSettings, Role};
 use tapeline_channel::ReactorConfig;
 use tapeline_channel::sim::{Host, Network};
-use tapeline_hub::{Hub, HubConfig, Pick, Route, ServiceGroup};
+use tapeline_hub::{Hub, HubConfig, Mirroring, Pick, Route, ServiceGroup};
 use tapeline_node::{Agent, HubPart, NewEdgePort, NewPolicy, ServerPart};
 use tapeline_omm::dictionary::FieldDictionary;
 use tapeline_server::{OutputThresholds, Server, ServerConfig, When};
@@ -165,11 +165,14 @@ impl HubMember {
         config.ni_services =
             shape.forger.then(|| published.map(|service| format!("S{service}")).collect());
         if shape.mirrored {
-            let services = 0..shape.services;
-            config.mirrored_services = services.map(|service| format!("S{service}")).collect();
             // Every other service goes back to its first source.
-            let going_back = (0..shape.services).step_by(2).map(|service| format!("S{service}"));
-            config.failback_ms = going_back.map(|name| (name, 4_000)).collect();
+            let mirroring = |service: usize| Mirroring {
+                failback_ms: (service % 2 == 0).then_some(4_000),
+                ..Mirroring::default()
+            };
+            let services = 0..shape.services;
+            config.mirrored =
+                services.map(|service| (format!("S{service}"), mirroring(service))).collect();
         }
         if shape.grouped {
             config.service_groups = (0..shape.services).map(|it| group(shape, it)).collect();

@@ -16,6 +16,9 @@
 //! A service may go back to the first source some time after that is there again (see
 //! [`failback`]).
 //!
+//! What a standby closes it is asked for again after a while, and what the active one
+//! closes may go on at a standby (see [`refused`]).
+//!
 //! Private streams, snapshots and dictionaries are not mirrored.
 //!
 //! The same is done for a while, of any service, for what is open at a source that
@@ -24,6 +27,7 @@
 
 mod failback;
 mod go_on;
+mod refused;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -37,6 +41,7 @@ use tapeline_rwf::{Domain, MapAction, Msg, RefreshFlags};
 use tapeline_time::Time;
 
 pub(super) use self::failback::Failbacks;
+use self::refused::Refused;
 use super::Core;
 use super::backlog::Work;
 use super::choice::would_take;
@@ -59,6 +64,8 @@ pub(crate) struct Mirrors {
     /// Items to be asked for when the window has room. Some may not be of use
     /// any more.
     queue: VecDeque<u32>,
+    /// Those that it closed, to be asked for again.
+    refused: Refused,
     /// Those that were asked for and have not been answered.
     asked: u64,
     /// What the source was told that it is.
@@ -100,7 +107,9 @@ impl Mirrors {
     /// source.
     pub(crate) fn free_one(&mut self) -> (bool, Option<(Domain, i32)>) {
         let stream = self.by_stream.pop_first();
-        let was_one = self.by_item.pop_first().is_some() | self.queue.pop_front().is_some();
+        let was_one = self.by_item.pop_first().is_some()
+            | self.queue.pop_front().is_some()
+            | self.refused.free_one();
         let stream = stream.map(|(stream_id, mirror)| (mirror.domain, stream_id));
         (was_one | stream.is_some(), stream)
     }
@@ -338,7 +347,7 @@ impl Core {
         let max_window = self.config.limits.max_window;
         loop {
             let Some(source) = self.sources.get_mut(index) else { return false };
-            if source.is_held() || !source.takes_requests(service_id) {
+            if source.takes_no_request() || !source.takes_requests(service_id) {
                 return false;
             }
             let window = source.open_window(service_id).min(max_window);
@@ -432,10 +441,11 @@ impl Core {
             *asked -= 1;
         }
         let id = mirror.item;
-        if state.is_some_and(|state| is_final(state.stream)) {
+        if let Some(state) = state.filter(|state| is_final(state.stream)) {
             // It has its reasons, which are not those of the active one.
             self.counters.mirrors_closed += 1;
             self.forget_mirror((index, service_id), id);
+            self.ask_mirror_again(now, (index, service_id), id, state.stream);
         } else if state.is_some() && self.is_to_move(id) {
             self.move_on(now, id, out);
         }

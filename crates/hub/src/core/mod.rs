@@ -59,6 +59,7 @@ mod pressure;
 mod provider;
 mod published;
 mod publishers;
+mod rate;
 mod relay;
 mod repair;
 mod requests;
@@ -245,11 +246,18 @@ impl Core {
         if is_left || !self.backlog.is_empty() {
             return Some(Time::ZERO);
         }
-        let deadlines = |(_, source): (u32, &Source)| [source.deadline_ms, source.login_ends_ms];
+        let deadlines = |(_, source): (u32, &Source)| {
+            [source.deadline_ms, source.login_ends_ms, source.preference.may_be_asked_ms()]
+        };
         let sources = self.sources.iter().flat_map(deadlines).flatten();
         let others = [self.timers.next_ms(), self.posts.next_ms()];
         let timers = sources.chain(others.into_iter().flatten()).min().map(at_ms);
-        let looks = [self.next_repair(), self.pressure.deadline(), self.failbacks.deadline()];
+        let looks = [
+            self.next_repair(),
+            self.pressure.deadline(),
+            self.failbacks.deadline(),
+            self.refused_deadline(),
+        ];
         timers.into_iter().chain(looks.into_iter().flatten()).min()
     }
 
@@ -267,6 +275,8 @@ impl Core {
         }
         self.check_login_ends(now, out);
         self.fail_back(now, out);
+        self.ask_refused(now, out);
+        self.refill_rates(now);
         for _ in 0..DUE_PER_TURN {
             let Some((at, item)) = self.timers.due(ms(now)) else { break };
             self.item_timeout(now, at, item, out);

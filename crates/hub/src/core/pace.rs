@@ -17,7 +17,7 @@ use tapeline_time::Time;
 
 use super::Core;
 use super::item::{Binding, Item, Stage, Void};
-use super::source::Wish;
+use super::source::{Source, Wish};
 use super::timers::ms;
 use crate::Outputs;
 
@@ -244,6 +244,31 @@ impl Core {
         }
     }
 
+    /// A request goes to a source.
+    fn count_request(&mut self, index: u32) {
+        if let Some(source) = self.sources.get_mut(index) {
+            source.preference.asked();
+            self.counters.requests_paced +=
+                u64::from(source.preference.may_be_asked_ms().is_some());
+        }
+    }
+
+    /// Sources that had as many requests as they may have are asked again, as soon as
+    /// they may be.
+    pub(super) fn refill_rates(&mut self, now: Time) {
+        let due = |source: &Source| {
+            source.preference.may_be_asked_ms().is_some_and(|due_ms| due_ms <= ms(now))
+        };
+        let all = self.sources.iter();
+        let due: Vec<u32> = all.filter(|(_, it)| due(it)).map(|(index, _)| index).collect();
+        for index in due {
+            let source = self.sources.get_mut(index);
+            if source.is_some_and(|source| source.preference.refill(ms(now))) {
+                self.behind.add(index);
+            }
+        }
+    }
+
     /// Sends a request on the stream of an item. One that does not fit is made
     /// again when it has had no answer in time.
     pub(super) fn send_request(
@@ -253,6 +278,7 @@ impl Core {
         (pause, refresh): (bool, bool),
         out: &mut impl Outputs,
     ) {
+        self.count_request(index);
         let mut scratch = self.scratch.take();
         if let Some(item) = self.items.get(id)
             && let Some(Binding { service_id, stream_id: Some(stream_id), .. }) = item.binding
@@ -318,6 +344,7 @@ impl Core {
         id: u32,
         out: &mut impl Outputs,
     ) {
+        self.count_request(index);
         let mut scratch = self.scratch.take();
         if let Some(item) = self.items.get(id)
             && let Ok(bytes) =

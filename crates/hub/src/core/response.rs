@@ -140,6 +140,9 @@ impl Core {
         refresh: &RefreshMsg<'_>,
         out: &mut impl Outputs,
     ) {
+        if self.outlives_close(now, id, &refresh.state, out) {
+            return;
+        }
         let Some(item) = self.items.known_mut(id) else { return };
         let mut refresh = *refresh;
         let is_aside = item.is_aside(&refresh);
@@ -188,6 +191,9 @@ impl Core {
     }
 
     fn status(&mut self, now: Time, id: u32, status: &StatusMsg<'_>, out: &mut impl Outputs) {
+        if status.state.is_some_and(|state| self.outlives_close(now, id, &state, out)) {
+            return;
+        }
         let Some(item) = self.items.known_mut(id) else { return };
         let is_redirection =
             status.state.is_some_and(|state| state.stream == StreamState::REDIRECTED);

@@ -12,7 +12,7 @@ use tapeline_omm::directory::{
 use tapeline_rwf::{Domain, MapAction, Qos, State};
 
 use super::source::{SourceKind, Sources};
-use crate::{HubConfig, Pick, ServiceGroup, ServiceKind};
+use crate::{HubConfig, Mirroring, Pick, ServiceGroup, ServiceKind};
 
 /// What the sources of a service are to each other.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -48,9 +48,8 @@ pub(crate) struct HubService {
     pub(crate) is_left: bool,
     /// The one of them that is used, or was.
     pub(crate) active: Option<u32>,
-    /// Mirrored: how long its first source is there again until it is the active one
-    /// again, if it ever is, in milliseconds.
-    pub(crate) failback_ms: Option<u64>,
+    /// Mirrored: how.
+    pub(crate) mirroring: Mirroring,
     /// Where the search for a source begins when all are equal.
     pub(crate) turn: u32,
     /// What each route said last that the service is, by its number and its own name
@@ -83,10 +82,8 @@ impl HubService {
 pub(crate) struct Services {
     by_id: BTreeMap<u16, HubService>,
     by_name: BTreeMap<Text, u16>,
-    /// Names of those whose sources mirror each other.
-    mirrored: BTreeSet<Text>,
-    /// After how long those of them go back to their first source that do, by name.
-    failback_ms: BTreeMap<Text, u64>,
+    /// Those whose sources mirror each other, by name.
+    mirrored: BTreeMap<Text, Mirroring>,
     /// Most items of those that have a bound, by name.
     max_items: BTreeMap<Text, usize>,
     /// Whether images are kept of those that have a word of their own, by name.
@@ -126,19 +123,17 @@ impl Member {
 
 impl Services {
     pub(crate) fn new(config: &HubConfig) -> Self {
-        let HubConfig { mirrored_services, service_groups, .. } = config;
         let max_services = config.limits.max_services;
         let mut published = Directory::default();
         published.max_services = max_services;
         Self {
             by_id: BTreeMap::new(),
             by_name: BTreeMap::new(),
-            mirrored: mirrored_services.iter().map(|name| name.as_str().into()).collect(),
-            failback_ms: by_text(&config.failback_ms),
+            mirrored: by_text(&config.mirrored),
             max_items: by_text(&config.service_items),
             is_cached: by_text(&config.service_cache),
             kinds: by_text(&config.service_kinds),
-            members: Member::all_of(service_groups),
+            members: Member::all_of(&config.service_groups),
             published,
             version: 0,
         }
@@ -197,17 +192,18 @@ impl Services {
         }
         let id = (wanted..=u16::MAX).chain(0..wanted).find(|id| !self.by_id.contains_key(id))?;
         self.by_name.insert(name.clone(), id);
-        let sharing = match self.mirrored.contains(name) {
-            true => Sharing::Mirrored,
-            false if self.members.values().any(|member| member.known_as == *name) => Sharing::Group,
-            false => Sharing::Spread,
+        let mirroring = self.mirrored.get(name).copied();
+        let sharing = match mirroring {
+            Some(_) => Sharing::Mirrored,
+            None if self.members.values().any(|member| member.known_as == *name) => Sharing::Group,
+            None => Sharing::Spread,
         };
+        let mirroring = mirroring.unwrap_or_default();
         let max_items = self.max_items.get(name).copied();
         let is_cached = self.is_cached.get(name).copied();
-        let failback_ms = self.failback_ms.get(name).copied();
         let name = name.clone();
         let service =
-            HubService { name, sharing, max_items, is_cached, failback_ms, ..Default::default() };
+            HubService { name, sharing, max_items, is_cached, mirroring, ..Default::default() };
         self.by_id.insert(id, service);
         Some(id)
     }

@@ -15,6 +15,7 @@ use super::identify::ProviderLogin;
 use super::members::Members;
 use super::mirrors::Mirrors;
 use super::publishers::Publisher;
+use super::rate::RequestRate;
 use super::streams::{StreamIds, StreamTable};
 use crate::{ItemNames, Route};
 
@@ -107,6 +108,8 @@ pub(crate) struct Preference {
     /// Bounds on what it says itself.
     open_window: u64,
     open_limit: u64,
+    /// How many requests a second, if that is bounded.
+    rate: Option<RequestRate>,
 }
 
 impl Preference {
@@ -118,6 +121,7 @@ impl Preference {
         drains: false,
         open_window: u64::MAX,
         open_limit: u64::MAX,
+        rate: None,
     };
 
     pub(crate) fn of(route: &Route) -> Self {
@@ -128,7 +132,30 @@ impl Preference {
             drains: route.drains,
             open_window: route.open_window.unwrap_or(u64::MAX).max(1),
             open_limit: route.open_limit.unwrap_or(u64::MAX),
+            rate: route.max_requests_per_s.map(RequestRate::new),
         }
+    }
+
+    /// A request went to it.
+    pub(crate) fn asked(&mut self) {
+        if let Some(rate) = &mut self.rate {
+            rate.take();
+        }
+    }
+
+    /// Whether it had all the requests that it may have for now.
+    fn is_asked_enough(&self) -> bool {
+        self.rate.as_ref().is_some_and(RequestRate::is_used_up)
+    }
+
+    /// When it may be asked again, where it had enough.
+    pub(crate) fn may_be_asked_ms(&self) -> Option<u64> {
+        self.rate.as_ref().and_then(RequestRate::due_ms)
+    }
+
+    /// Whether it may be asked again from now on.
+    pub(crate) fn refill(&mut self, now_ms: u64) -> bool {
+        self.rate.as_mut().is_some_and(|rate| rate.refill(now_ms))
     }
 
     /// Whether it is asked for items of this name at all. What has no name is
@@ -147,6 +174,9 @@ impl Preference {
 impl fmt::Display for Preference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.order, self.weight)?;
+        if let Some(rate) = &self.rate {
+            write!(f, " {}/s", rate.per_s())?;
+        }
         match self.drains {
             true => f.write_str(" drains"),
             false => Ok(()),
@@ -303,6 +333,12 @@ impl Source {
         self.is_slow || !self.unclosed.is_empty()
     }
 
+    /// Whether no item may be asked for now: as above, or it had as many requests as it
+    /// may have in a second.
+    pub(crate) fn takes_no_request(&self) -> bool {
+        self.is_held() || self.preference.is_asked_enough()
+    }
+
     /// Whether what is open there is to go to others.
     pub(crate) const fn gives_away(&self) -> bool {
         self.leaves || self.is_drained
@@ -312,7 +348,7 @@ impl Source {
     /// items and images in turn. Who takes no new items still gives images of
     /// what is open, one at a time.
     pub(crate) fn next_wish(&mut self, service_id: u16, max_window: u64) -> Option<Wish> {
-        if self.is_held() {
+        if self.takes_no_request() {
             return None;
         }
         let window = self.open_window(service_id).min(max_window);

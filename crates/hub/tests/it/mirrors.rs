@@ -3,7 +3,7 @@
 
 use crate::support::{A, World, config, provider};
 use tapeline_channel::SessionId;
-use tapeline_hub::HubConfig;
+use tapeline_hub::{HubConfig, Mirroring};
 use tapeline_omm::directory::{FilterContent, ServiceEntry, ServiceState};
 use tapeline_rwf::{DataState, State, StateCode, StreamState};
 
@@ -13,7 +13,7 @@ fn mirrored(count: usize) -> (World, Vec<SessionId>) {
 }
 
 fn mirrored_with(mut config: HubConfig) -> (World, Vec<SessionId>) {
-    config.mirrored_services = vec!["FEED".to_owned()];
+    config.mirrored.entry("FEED".to_owned()).or_default();
     World::with_sources(config)
 }
 
@@ -106,7 +106,7 @@ fn an_item_that_the_standby_has_not_is_asked_for() {
 #[test]
 fn sources_are_told_what_they_are() {
     let mut config = config(2);
-    config.mirrored_services = vec!["FEED".to_owned()];
+    config.mirrored = [("FEED".to_owned(), Mirroring::default())].into();
     let mut world = World::new(config);
     world.server_up(A);
     let sources: Vec<_> = (0..2).map(|route| world.source_up(route)).collect();
@@ -174,7 +174,8 @@ fn what_a_standby_closes_is_no_matter() {
 /// A hub whose service FEED goes back to its first source after ten seconds.
 fn failing_back() -> (World, Vec<SessionId>) {
     let mut config = config(2);
-    config.failback_ms = [("FEED".to_owned(), 10_000)].into();
+    let mirroring = Mirroring { failback_ms: Some(10_000), ..Mirroring::default() };
+    config.mirrored = [("FEED".to_owned(), mirroring)].into();
     let (mut world, sources) = mirrored_with(config);
     world.open(A, 7, "TRI.N");
     for source in &sources {
@@ -228,4 +229,81 @@ fn a_first_source_that_has_not_all_or_goes_again_is_not_used() {
     assert_eq!(world.core.counters().mirror_failbacks, 0, "its time began anew");
     world.pass(1_500);
     assert_eq!(world.core.counters().mirror_failbacks, 1);
+}
+
+const RECOVER: State<'static> =
+    State::new(StreamState::CLOSED_RECOVER, DataState::SUSPECT, StateCode::NO_RESOURCES, "later");
+const NOT_FOUND: State<'static> =
+    State::new(StreamState::CLOSED, DataState::SUSPECT, StateCode::NOT_FOUND, "gone");
+
+#[test]
+fn what_a_standby_closes_it_is_asked_for_again_after_a_while() {
+    for (state, wait_ms) in [(RECOVER, 15_000), (NOT_FOUND, 120_000)] {
+        let (mut world, sources) = with_item();
+        world.says(sources[1], &provider::status(3, state));
+        world.pass(wait_ms - 100);
+        world.heard_by(sources[1]);
+        world.pass(100);
+        let heard = world.heard_by(sources[1]);
+        assert!(heard.iter().any(|line| line.contains("TRI.N")), "{heard:?}");
+        assert_eq!(world.core.counters().mirrors, 1);
+        assert_eq!(world.frames(), [""; 0]);
+    }
+}
+
+#[test]
+fn what_nobody_wants_any_more_a_standby_is_not_asked_for_again() {
+    let (mut world, sources) = with_item();
+    world.says(sources[1], &provider::status(3, RECOVER));
+    world.close(A, 7);
+    world.pass(20_000);
+    let heard = world.heard_by(sources[1]);
+    assert!(!heard.iter().any(|line| line.contains("TRI.N")), "{heard:?}");
+    assert_eq!(world.core.counters().mirrors, 0);
+}
+
+/// What becomes of an item that the active source closes.
+fn closed_by_the_active(state: State<'_>, mirroring: Mirroring) -> (World, Vec<SessionId>) {
+    let mut config = config(2);
+    config.mirrored = [("FEED".to_owned(), mirroring)].into();
+    let (mut world, sources) = World::with_sources(config);
+    world.open(A, 7, "TRI.N");
+    for source in &sources {
+        world.says(*source, &provider::refresh(3, "TRI.N"));
+        world.heard_by(*source);
+    }
+    world.forget();
+    world.says(sources[0], &provider::status(3, state));
+    (world, sources)
+}
+
+#[test]
+fn what_the_active_source_closes_is_closed_unless_others_are_to_go_on_with_it() {
+    let (world, _) = closed_by_the_active(NOT_FOUND, Mirroring::default());
+    let frames = world.frames();
+    assert!(frames[0].contains("Closed / Suspect / NotFound"), "{frames:?}");
+
+    let quorum = Mirroring { outlives_close: true, ..Mirroring::default() };
+    let (mut world, sources) = closed_by_the_active(NOT_FOUND, quorum);
+    assert_eq!(world.frames(), [""; 0], "both have the same");
+    assert_eq!(world.core.counters().mirror_closes_outlived, 1);
+    world.says(sources[1], &provider::update(3, 5));
+    assert_eq!(world.frames().len(), 1);
+    world.forget();
+    // The last one that has it decides.
+    world.says(sources[1], &provider::status(3, NOT_FOUND));
+    let frames = world.frames();
+    assert!(frames[0].contains("Closed / Suspect / NotFound"), "{frames:?}");
+}
+
+#[test]
+fn what_the_active_source_wants_to_be_asked_for_again_goes_on_at_a_standby() {
+    let (mut world, sources) = closed_by_the_active(RECOVER, Mirroring::default());
+    assert_eq!(world.frames(), [""; 0], "both have the same");
+    assert!(world.heard_by(sources[1]).is_empty(), "nothing is asked for");
+    world.pass(14_900);
+    world.heard_by(sources[0]);
+    world.pass(100);
+    let heard = world.heard_by(sources[0]);
+    assert!(heard.iter().any(|line| line.contains("TRI.N")), "it is to stand by: {heard:?}");
 }

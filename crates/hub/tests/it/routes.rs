@@ -218,7 +218,7 @@ fn of_two_sources_that_stay_one_is_asked_for_each_item() {
 #[test]
 fn the_active_source_of_a_mirrored_service_leaves_at_once() {
     let mut config = config(2);
-    config.mirrored_services = vec!["FEED".to_owned()];
+    config.mirrored.entry("FEED".to_owned()).or_default();
     let routes = config.routes.clone();
     let (mut world, sources) = World::with_sources(config);
     world.open(A, 7, "TRI.N");

@@ -305,3 +305,42 @@ fn a_source_has_no_more_than_the_configuration_says_whatever_it_says_itself() {
     let heard = world.heard_by(source);
     assert!(!heard.iter().any(|line| line.contains("ITEM9")), "{heard:?}");
 }
+
+#[test]
+fn a_source_has_no_more_requests_in_a_second_than_the_configuration_says() {
+    let mut config = config(1);
+    config.routes[0].max_requests_per_s = Some(20);
+    let (mut world, sources) = World::with_sources(config);
+    world.heard_by(sources[0]);
+    for number in 0..50 {
+        world.open(A, number, &format!("ITEM{number}"));
+    }
+    assert_eq!(world.heard_by(sources[0]).len(), 2, "a tenth of a second's at once");
+    for _ in 0..2 {
+        let mut count = 0;
+        for _ in 0..10 {
+            world.pass(100);
+            count += world.heard_by(sources[0]).len();
+        }
+        assert_eq!(count, 20);
+    }
+    assert!(world.core.counters().requests_paced > 10);
+    world.pass(1_000);
+    assert_eq!(world.heard_by(sources[0]).len(), 8, "the rest");
+}
+
+#[test]
+fn a_source_that_stands_by_has_no_more_requests_in_a_second_either() {
+    let mut config = config(2);
+    config.mirrored.entry("FEED".to_owned()).or_default();
+    config.routes[1].max_requests_per_s = Some(10);
+    let (mut world, sources) = World::with_sources(config);
+    sources.iter().for_each(|source| drop(world.heard_by(*source)));
+    for number in 0..5 {
+        world.open(A, number, &format!("ITEM{number}"));
+    }
+    assert_eq!(world.heard_by(sources[0]).len(), 5);
+    assert_eq!(world.heard_by(sources[1]).len(), 1);
+    world.pass(400);
+    assert_eq!(world.heard_by(sources[1]).len(), 4);
+}

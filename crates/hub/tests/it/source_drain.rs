@@ -86,7 +86,7 @@ fn what_no_other_source_has_stays() {
 #[test]
 fn the_standby_of_a_mirrored_service_takes_over() {
     let mut config = config(2);
-    config.mirrored_services = vec!["FEED".to_owned()];
+    config.mirrored.entry("FEED".to_owned()).or_default();
     let (mut world, sources) = World::with_sources(config);
     world.open(A, 7, "TRI.N");
     for source in &sources {

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use tapeline_channel::{ReactorConfig, SessionOptions, Tls, random_seed};
 use tapeline_hub::{
-    HubConfig, HubLimits, Pick, PressureConfig, ServiceGroup, ServiceKind, Unpublished,
+    HubConfig, HubLimits, Mirroring, Pick, PressureConfig, ServiceGroup, ServiceKind, Unpublished,
 };
 use tapeline_rssl::{Compression, ServerConfig as RsslServerConfig};
 
 use super::credentials::Credentials;
 use super::settings::{listen, tls};
 use super::sources::route;
-use crate::config::{self, CacheOf, Mirror, ProviderKind, Settings};
+use crate::config::{self, CacheOf, Mirror, MirrorClose, ProviderKind, Settings};
 use crate::failure::Failure;
 
 /// The hub's part.
@@ -30,13 +30,7 @@ pub(crate) fn hub_config(
         ni_listen_tls: listen(listen_key, &hub.listen, hub.ni_tls_port)?,
         ni_tls: hub_tls(hub, credentials)?,
         ni_services: Some(hub.ni_services.clone()).filter(|services| !services.is_empty()),
-        mirrored_services: settings
-            .services
-            .iter()
-            .filter(|service| service.mirror == Mirror::Image)
-            .map(|service| service.name.clone())
-            .collect(),
-        failback_ms: failbacks(settings),
+        mirrored: mirrored(settings),
         service_groups: settings
             .services
             .iter()
@@ -97,12 +91,16 @@ pub(super) fn service_items(settings: &Settings) -> BTreeMap<String, usize> {
     settings.services.iter().filter(|it| it.max_items > 0).map(of).collect()
 }
 
-/// After how long mirrored services go back to their first source, by name.
-fn failbacks(settings: &Settings) -> BTreeMap<String, u64> {
+/// The services that are mirrored, and how, by name.
+fn mirrored(settings: &Settings) -> BTreeMap<String, Mirroring> {
     let of = |service: &config::Service| {
-        Some((service.name.clone(), u64::from(service.failback_after_s?) * 1_000))
+        let mirroring = Mirroring {
+            failback_ms: service.failback_after_s.map(|seconds| u64::from(seconds) * 1_000),
+            outlives_close: service.mirror_close == MirrorClose::Quorum,
+        };
+        (service.name.clone(), mirroring)
     };
-    settings.services.iter().filter_map(of).collect()
+    settings.services.iter().filter(|it| it.mirror == Mirror::Image).map(of).collect()
 }
 
 /// Whether images are kept of services that have a word of their own, by name.

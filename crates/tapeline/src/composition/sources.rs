@@ -32,6 +32,7 @@ pub(super) fn route(source: &config::Source, credentials: &Credentials) -> Resul
         drains: source.drain,
         open_window: source.open_window.map(u64::from),
         open_limit: source.open_limit.map(u64::from),
+        max_requests_per_s: source.max_requests_per_s,
         login: RouteLogin {
             user: source.user.clone(),
             application_id: source.application_id.clone(),

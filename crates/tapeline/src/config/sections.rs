@@ -416,6 +416,9 @@ section! {
         /// Most items that it may have open; without it, as many as it says itself
         /// (`OpenLimit`), which it is never above.
         "open-limit" => open_limit: Option<u32> = None => Live;
+        /// Most requests for items in a second, a tenth of them at once; others wait. 0
+        /// counts as 1.
+        "max-requests-per-s" => max_requests_per_s: Option<u32> = None => Live;
         /// The user that the hub logs in as.
         "user" => user: String = "tapeline".to_owned() => Reconnect;
         /// The application id that the hub logs in with, a decimal number.

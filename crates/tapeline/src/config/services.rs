@@ -28,6 +28,18 @@ choice! {
 }
 
 choice! {
+    /// What becomes of an item that the source of a mirrored service closes for good which
+    /// is used. One that is to be recovered goes on at another source in any case.
+    MirrorClose {
+        /// It is closed for consumers, whatever others have.
+        "active" => Active,
+        /// It goes on at another source that has it; it is closed when the last one
+        /// closes it.
+        "quorum" => Quorum,
+    }
+}
+
+choice! {
     /// At which member of a group an item is asked for.
     Pick {
         /// At the first that takes it.
@@ -128,6 +140,9 @@ section! {
         /// `order`, is there again until it is used again. Without it, whichever is used
         /// stays so until it is lost.
         "failback-after-s" => failback_after_s: Option<u32> = None;
+        /// At the hub, of a mirrored service: what becomes of an item that the provider
+        /// which is used closes.
+        "mirror-close" => mirror_close: MirrorClose = MirrorClose::Active;
         /// At the hub: the services of sources that are one by this name. Consumers
         /// do not see their own names. An item is asked for at one of them, and goes on
         /// at another one when that is down.
@@ -141,10 +156,15 @@ section! {
 impl Service {
     /// What is in a group is in no other, and consumers do not see it.
     fn check_members(&self, others: &[Self]) -> Result<(), String> {
-        let Self { name, members, mirror, failback_after_s, .. } = self;
-        if *mirror == Mirror::Off && failback_after_s.is_some() {
+        let Self { name, members, mirror, failback_after_s, mirror_close, .. } = self;
+        let of_mirrored = [
+            ("failback-after-s", failback_after_s.is_some()),
+            ("mirror-close", *mirror_close != MirrorClose::Active),
+        ];
+        let stray = of_mirrored.iter().find(|(_, is_set)| *is_set && *mirror == Mirror::Off);
+        if let Some((key, _)) = stray {
             return Err(format!(
-                "service `{name}` has `failback-after-s` and is not mirrored: give it \
+                "service `{name}` has `{key}` and is not mirrored: give it \
                  `mirror = \"image\"`, or leave the key out"
             ));
         }

@@ -42,7 +42,7 @@ impl Core {
     /// and another one active.
     pub(in crate::core) fn look_for_first(&mut self, now: Time, service: u16) {
         let Some(known) = self.services.get(service) else { return };
-        let Some(failback_ms) = known.failback_ms else { return };
+        let Some(failback_ms) = known.mirroring.failback_ms else { return };
         let first = self
             .sources
             .offering(service)
