@@ -11,7 +11,6 @@ import com.refinitiv.ema.access.OmmState.StreamState;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
@@ -43,7 +42,8 @@ class AuthoriserTest {
     @RegisterExtension
     final Logs logs = new Logs();
 
-    private final List<AutoCloseable> opened = new ArrayList<>();
+    @RegisterExtension
+    final Opened opened = new Opened();
     private Path policy;
     private Authoriser authoriser;
 
@@ -51,7 +51,7 @@ class AuthoriserTest {
     void start() throws IOException {
         policy = Files.createTempFile("tapeline-policy", ".toml");
         Files.writeString(policy, POLICY);
-        authoriser = keep(new Authoriser(AuthoriserTest::answer));
+        authoriser = opened.keep(new Authoriser(AuthoriserTest::answer));
     }
 
     private static String answer(String question) {
@@ -62,15 +62,8 @@ class AuthoriserTest {
 
     @AfterEach
     void stop() throws Exception {
-        for (int i = opened.size() - 1; i >= 0; i--) {
-            opened.get(i).close();
-        }
+        opened.close();
         Files.delete(policy);
-    }
-
-    private <T extends AutoCloseable> T keep(T each) {
-        opened.add(each);
-        return each;
     }
 
     private Tapeline tapeline(int cacheSeconds) {
@@ -79,8 +72,8 @@ class AuthoriserTest {
 
     private Tapeline tapeline(int cacheSeconds, String more) {
         int port = Ports.free();
-        keep(new Source(port));
-        return keep(logs.of(Tapeline.run("""
+        opened.keep(new Source(port));
+        return opened.keep(logs.of(Tapeline.run("""
                 [[hub.source]]
                 hosts = ["127.0.0.1:%d"]
                 [entitle]
@@ -138,7 +131,7 @@ class AuthoriserTest {
         try (Issuer issuer = new Issuer(key)) {
             Tapeline tapeline = tapeline(0, "[token]\njwks = \"%s\"\nissuer = \"%s\"\n".formatted(issuer.url(), Issuer.NAME));
             String token = Issuer.token(key, Issuer.Claims.of("dora"));
-            assertShown(keep(Consumer.withExtendedToken(token, "desk=fx", tapeline.consumerPort())));
+            assertShown(opened.keep(Consumer.withExtendedToken(token, "desk=fx", tapeline.consumerPort())));
             String question = authoriser.questions.await("a question", q -> q.contains("dora"));
             assertTrue(question.contains("\"extended\":\"desk=fx\""), question);
             assertTrue(question.contains("\"verified\":true"), question);
@@ -169,7 +162,7 @@ class AuthoriserTest {
         assertEquals("Login is not possible now: the authoriser does not answer.", away.state().text());
         assertFalse(finn.isDone());
         authoriser.recover();
-        assertShown(keep(finn.get(Inbox.PATIENCE.toSeconds(), TimeUnit.SECONDS)));
+        assertShown(opened.keep(finn.get(Inbox.PATIENCE.toSeconds(), TimeUnit.SECONDS)));
         tapeline.awaitLogged(1, "the authoriser answers again");
     }
 }

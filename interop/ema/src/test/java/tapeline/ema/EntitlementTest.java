@@ -19,7 +19,6 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Supplier;
@@ -113,7 +112,8 @@ class EntitlementTest {
     @RegisterExtension
     final Logs logs = new Logs();
 
-    private final List<AutoCloseable> opened = new ArrayList<>();
+    @RegisterExtension
+    final Opened opened = new Opened();
     private Path policy;
     private Source source;
     private Tapeline tapeline;
@@ -129,9 +129,7 @@ class EntitlementTest {
 
     @AfterEach
     void stop() throws Exception {
-        for (AutoCloseable each : opened) {
-            each.close();
-        }
+        opened.close();
         source.close();
         tapeline.close();
         Files.delete(policy);
@@ -142,12 +140,7 @@ class EntitlementTest {
     }
 
     private Consumer consumer(Consumer.User user) {
-        return keep(new Consumer(user, tapeline.consumerPort()));
-    }
-
-    private <T extends AutoCloseable> T keep(T each) {
-        opened.add(each);
-        return each;
+        return opened.keep(new Consumer(user, tapeline.consumerPort()));
     }
 
     private static Supplier<ComplexType> named(String name) {
@@ -175,8 +168,8 @@ class EntitlementTest {
     @Test
     void aLockedItemIsForThoseWithItsCodeAndNoByteOfItIsForOthers() {
         source.lock("VOD.L", L2, named("SECRET-OF-VOD"));
-        Tap tap = keep(new Tap(tapeline.consumerPort()));
-        Consumer ann = keep(new Consumer(new Consumer.User("ann"), tap.port()));
+        Tap tap = opened.keep(new Tap(tapeline.consumerPort()));
+        Consumer ann = opened.keep(new Consumer(new Consumer.User("ann"), tap.port()));
         Consumer bob = consumer("bob");
         Stream shown = bob.open(Source.SERVICE, "VOD.L");
         assertShown(shown);
@@ -230,8 +223,8 @@ class EntitlementTest {
     @Test
     void anotherLockByRefreshEndsStreamsAndTheImageIsForThoseWithItsCode() {
         source.lock("VOD.L", L1, named("VOD"));
-        Tap tap = keep(new Tap(tapeline.consumerPort()));
-        Stream ann = keep(new Consumer(new Consumer.User("ann"), tap.port())).open(Source.SERVICE, "VOD.L");
+        Tap tap = opened.keep(new Tap(tapeline.consumerPort()));
+        Stream ann = opened.keep(new Consumer(new Consumer.User("ann"), tap.port())).open(Source.SERVICE, "VOD.L");
         Stream bob = consumer("bob").open(Source.SERVICE, "VOD.L");
         assertShown(ann);
         assertShown(bob);
@@ -321,8 +314,8 @@ class EntitlementTest {
             }
             return book;
         });
-        Tap tap = keep(new Tap(tapeline.consumerPort()));
-        Consumer ann = keep(new Consumer(new Consumer.User("ann"), tap.port()));
+        Tap tap = opened.keep(new Tap(tapeline.consumerPort()));
+        Consumer ann = opened.keep(new Consumer(new Consumer.User("ann"), tap.port()));
         assertEquals(1, orders(ann));
         assertTrue(tap.carried("FREE"));
         assertFalse(tap.carried("SECRET"));

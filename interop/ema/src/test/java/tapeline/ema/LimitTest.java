@@ -17,7 +17,6 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.DisabledIfEnvironmentVariable;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -38,26 +37,15 @@ class LimitTest {
     @RegisterExtension
     final Logs logs = new Logs();
 
-    private final List<AutoCloseable> opened = new ArrayList<>();
+    @RegisterExtension
+    final Opened opened = new Opened();
     private Source source;
     private Tapeline tapeline;
 
-    @AfterEach
-    void stop() throws Exception {
-        for (int i = opened.size() - 1; i >= 0; i--) {
-            opened.get(i).close();
-        }
-    }
-
-    private <T extends AutoCloseable> T keep(T each) {
-        opened.add(each);
-        return each;
-    }
-
     private void start(String server, ElementList load) {
         int port = Ports.free();
-        source = keep(load == null ? new Source(port) : new Source(port, load));
-        tapeline = keep(logs.of(Tapeline.run("""
+        source = opened.keep(load == null ? new Source(port) : new Source(port, load));
+        tapeline = opened.keep(logs.of(Tapeline.run("""
                 [[hub.source]]
                 hosts = ["127.0.0.1:%d"]
                 [admin]
@@ -68,7 +56,7 @@ class LimitTest {
     }
 
     private Consumer consumer(String user) {
-        return keep(new Consumer(new Consumer.User(user), tapeline.consumerPort()));
+        return opened.keep(new Consumer(new Consumer.User(user), tapeline.consumerPort()));
     }
 
     private static Stream shown(Consumer consumer, String name) {
@@ -157,7 +145,7 @@ class LimitTest {
                 name = "bob"
                 roles = ["many"]
                 """);
-        keep(() -> Files.delete(policy));
+        opened.keep(() -> Files.delete(policy));
         start("[entitle]\npolicy = \"" + policy + "\"", null);
         Stream one = shown(consumer("ann"), "ONE.N");
         // The bound is of all her mounts together.
@@ -237,7 +225,7 @@ class LimitTest {
                 name = "bob"
                 roles = ["first"]
                 """);
-        keep(() -> Files.delete(policy));
+        opened.keep(() -> Files.delete(policy));
         start("[entitle]\npolicy = \"" + policy + "\"", openLimit(1));
         Stream bob = wanted(consumer("bob"), "BOB.N", 3, 1);
         assertTrue(bob.image().says(StreamState.OPEN, DataState.OK));

@@ -12,8 +12,6 @@ import com.refinitiv.ema.rdm.EmaRdm;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
-import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -60,7 +58,8 @@ class PublisherTest {
     @RegisterExtension
     final Logs logs = new Logs();
 
-    private final List<AutoCloseable> opened = new ArrayList<>();
+    @RegisterExtension
+    final Opened opened = new Opened();
     private Path policy;
     private Source source;
     private Tapeline tapeline;
@@ -71,8 +70,8 @@ class PublisherTest {
         policy = Files.createTempFile("tapeline-policy", ".toml");
         Files.writeString(policy, POLICY);
         int port = Ports.free();
-        source = keep(new Source(port));
-        tapeline = keep(logs.of(Tapeline.run("""
+        source = opened.keep(new Source(port));
+        tapeline = opened.keep(logs.of(Tapeline.run("""
                 [[hub.source]]
                 hosts = ["127.0.0.1:%d"]
                 [admin]
@@ -80,25 +79,18 @@ class PublisherTest {
                 [entitle]
                 policy = "%s"
                 """.formatted(port, policy))));
-        ann = keep(new Consumer(new Consumer.User("ann"), tapeline.consumerPort()));
+        ann = opened.keep(new Consumer(new Consumer.User("ann"), tapeline.consumerPort()));
         assertTrue(ann.open(Source.SERVICE, "ONE.N").image().says(StreamState.OPEN, DataState.OK));
     }
 
     @AfterEach
     void stop() throws Exception {
-        for (int i = opened.size() - 1; i >= 0; i--) {
-            opened.get(i).close();
-        }
+        opened.close();
         Files.delete(policy);
     }
 
-    private <T extends AutoCloseable> T keep(T each) {
-        opened.add(each);
-        return each;
-    }
-
     private Broadcaster provider(String user, String service) {
-        return keep(new Broadcaster(user, service, tapeline.providerPort()));
+        return opened.keep(new Broadcaster(user, service, tapeline.providerPort()));
     }
 
     /**
@@ -106,8 +98,8 @@ class PublisherTest {
      * stream Id"), so that the answer is looked for on the wire.
      */
     private void assertRefused(String user, String service, String name) {
-        Tap tap = keep(new Tap(tapeline.providerPort()));
-        keep(new Broadcaster(user, service, tap.port())).publish(name, Samples.tick(666));
+        Tap tap = opened.keep(new Tap(tapeline.providerPort()));
+        opened.keep(new Broadcaster(user, service, tap.port())).publish(name, Samples.tick(666));
         tap.awaitCarried(REFUSED);
     }
 

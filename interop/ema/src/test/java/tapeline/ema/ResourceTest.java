@@ -12,7 +12,6 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.stream.LongStream;
@@ -37,7 +36,8 @@ class ResourceTest {
     @RegisterExtension
     final Logs logs = new Logs();
 
-    private final List<AutoCloseable> opened = new ArrayList<>();
+    @RegisterExtension
+    final Opened opened = new Opened();
     private Path folder;
     private Source source;
     private int sourcePort;
@@ -47,9 +47,7 @@ class ResourceTest {
 
     @AfterEach
     void stop() throws Exception {
-        for (int i = opened.size() - 1; i >= 0; i--) {
-            opened.get(i).close();
-        }
+        opened.close();
         if (folder != null) {
             try (var all = Files.walk(folder)) {
                 all.sorted(Comparator.reverseOrder()).map(Path::toFile).forEach(File::delete);
@@ -57,17 +55,12 @@ class ResourceTest {
         }
     }
 
-    private <T extends AutoCloseable> T keep(T each) {
-        opened.add(each);
-        return each;
-    }
-
     private void start(String server, ElementList load) throws IOException {
         sourcePort = Ports.free();
-        source = keep(load == null ? new Source(sourcePort) : new Source(sourcePort, load));
+        source = opened.keep(load == null ? new Source(sourcePort) : new Source(sourcePort, load));
         folder = Files.createTempDirectory("tapeline-resources");
         Path file = site("site.toml", server);
-        tapeline = keep(logs.of(Tapeline.serving(
+        tapeline = opened.keep(logs.of(Tapeline.serving(
                 "run", "--config", file.toString(), "--ni-port", "off", "--rssl-port", "0", "--ws-port", "0",
                 "--admin-port", "0", "--backbone", "aeron:ipc")));
     }
@@ -94,7 +87,7 @@ class ResourceTest {
     }
 
     private Consumer consumer(String user) {
-        return keep(new Consumer(new Consumer.User(user), tapeline.consumerPort()));
+        return opened.keep(new Consumer(new Consumer.User(user), tapeline.consumerPort()));
     }
 
     private static Stream shown(Consumer consumer, String name) {
@@ -204,9 +197,9 @@ class ResourceTest {
 
     /** A mount whose client reads nothing, and one that reads everything. */
     private final class Pair {
-        final Valve valve = keep(new Valve(tapeline.consumerPort()));
+        final Valve valve = opened.keep(new Valve(tapeline.consumerPort()));
         final Stream stalled =
-                shown(keep(new Consumer(new Consumer.User("ann"), valve.port())), "ONE.N");
+                shown(opened.keep(new Consumer(new Consumer.User("ann"), valve.port())), "ONE.N");
         final Stream neighbour = shown(consumer("bob"), "ONE.N");
         long sent;
 

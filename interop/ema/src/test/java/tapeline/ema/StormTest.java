@@ -25,7 +25,6 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 import java.util.function.IntPredicate;
 import java.util.stream.IntStream;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.condition.DisabledIfEnvironmentVariable;
@@ -46,19 +45,8 @@ class StormTest {
     @RegisterExtension
     final Logs logs = new Logs();
 
-    private final List<AutoCloseable> opened = new ArrayList<>();
-
-    @AfterEach
-    void stop() throws Exception {
-        for (int i = opened.size() - 1; i >= 0; i--) {
-            opened.get(i).close();
-        }
-    }
-
-    private <T extends AutoCloseable> T keep(T each) {
-        opened.add(each);
-        return each;
-    }
+    @RegisterExtension
+    final Opened opened = new Opened();
 
     private static int size(String variable, int usual) {
         String set = System.getenv(variable);
@@ -143,14 +131,14 @@ class StormTest {
     @Timeout(540)
     void consumersThatReconnectAtOnceAllHaveTheirImagesAndAnotherOneItsUpdates() {
         int sourcePort = Ports.free();
-        Source source = keep(new Source(sourcePort));
-        Bystander bystander = keep(new Bystander(logs));
-        Tapeline tapeline = keep(logs.of(Tapeline.run(String.format(
+        Source source = opened.keep(new Source(sourcePort));
+        Bystander bystander = opened.keep(new Bystander(logs));
+        Tapeline tapeline = opened.keep(logs.of(Tapeline.run(String.format(
                 "[admin]\nport = 0\n[[hub.source]]\nhosts = [\"127.0.0.1:%d\"]\n[[hub.source]]\nhosts = [\"127.0.0.1:%d\"]\n"
                         + "[server]\nmax-mounts = 1000\nitem-limit = %d\nitem-limit-per-mount = %d\n",
                 sourcePort, bystander.sourcePort(), 2 * CONSUMERS * ITEMS + 1_000, ITEMS + 1_000))));
         bystander.watch(tapeline.consumerPort());
-        Consumer neighbour = keep(new Consumer(new Consumer.User("neighbour"), tapeline.consumerPort()));
+        Consumer neighbour = opened.keep(new Consumer(new Consumer.User("neighbour"), tapeline.consumerPort()));
         Stream live = neighbour.open(Source.SERVICE, "LIVE.N");
         live.image();
         // It holds all items, so that they stay open while nobody else is there.
@@ -161,11 +149,11 @@ class StormTest {
         long[] quiet = updates(source, live, seq -> seq <= UPDATES_IN_QUIET);
         long quietUntilUs = Bystander.nowUs();
 
-        Delay relay = keep(new Delay(tapeline.consumerPort(), 0));
+        Delay relay = opened.keep(new Delay(tapeline.consumerPort(), 0));
         List<Counts> counts = new ArrayList<>();
         for (int i = 0; i < CONSUMERS; i++) {
             Counts own = new Counts();
-            openAll(keep(Consumer.ofManyItems(relay.port(), tapeline.consumerPort())), own);
+            openAll(opened.keep(Consumer.ofManyItems(relay.port(), tapeline.consumerPort())), own);
             counts.add(own);
         }
         int wanted = CONSUMERS * ITEMS;

@@ -15,13 +15,11 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.security.cert.X509Certificate;
-import java.util.ArrayList;
 import java.util.List;
 import javax.net.ssl.ExtendedSSLSession;
 import javax.net.ssl.SNIHostName;
 import javax.net.ssl.SSLServerSocket;
 import javax.net.ssl.SSLSocket;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.DisabledIfEnvironmentVariable;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -43,24 +41,13 @@ class TlsTest {
     @RegisterExtension
     final Logs logs = new Logs();
 
-    private final List<AutoCloseable> opened = new ArrayList<>();
-    private final Certificates certificates = keep(new Certificates());
-
-    @AfterEach
-    void stop() throws Exception {
-        for (int i = opened.size() - 1; i >= 0; i--) {
-            opened.get(i).close();
-        }
-    }
-
-    private <T extends AutoCloseable> T keep(T each) {
-        opened.add(each);
-        return each;
-    }
+    @RegisterExtension
+    final Opened opened = new Opened();
+    private final Certificates certificates = opened.keep(new Certificates());
 
     /** Hub and server whose consumers are shown this, with sources as they are written in its configuration. */
     private Tapeline tapeline(Certificates.Pair shown, String sources) {
-        return keep(logs.of(Tapeline.run("""
+        return opened.keep(logs.of(Tapeline.run("""
                 %s
                 [server]
                 rssl-tls-port = 0
@@ -89,7 +76,7 @@ class TlsTest {
     }
 
     private Consumer consumer(Tapeline tapeline) {
-        return keep(new Consumer(Settings.Compression.NONE, tapeline.consumerPort()));
+        return opened.keep(new Consumer(Settings.Compression.NONE, tapeline.consumerPort()));
     }
 
     private static void assertRefused(Tapeline tapeline, Certificates trust, Consumer.Way way) {
@@ -102,10 +89,10 @@ class TlsTest {
     @EnumSource
     void itemsArriveAsTheyWerePublished(Consumer.Way way) {
         int port = Ports.free();
-        Source source = keep(new Source(port));
+        Source source = opened.keep(new Source(port));
         Tapeline tapeline = tapeline(certificates.signed("server", NAME), inClear(port));
         Consumer consumer =
-                keep(Consumer.encrypted(way, certificates.trust(), HOST, port(tapeline, way)));
+                opened.keep(Consumer.encrypted(way, certificates.trust(), HOST, port(tapeline, way)));
         assertCarried(consumer, source, way == Consumer.Way.JSON);
     }
 
@@ -134,16 +121,16 @@ class TlsTest {
         Tapeline tapeline = tapeline(certificates.signed("server", "DNS:elsewhere.example"), "");
         assertRefused(tapeline, certificates, Consumer.Way.SOCKET);
         int port = Ports.free();
-        keep(new Source(port));
+        opened.keep(new Source(port));
         Tapeline ours = tapeline(certificates.signed("ours", NAME), inClear(port));
-        assertRefused(ours, keep(new Certificates()), Consumer.Way.RWF);
-        keep(Consumer.encrypted(Consumer.Way.SOCKET, certificates.trust(), HOST, ours.encryptedPort()));
+        assertRefused(ours, opened.keep(new Certificates()), Consumer.Way.RWF);
+        opened.keep(Consumer.encrypted(Consumer.Way.SOCKET, certificates.trust(), HOST, ours.encryptedPort()));
     }
 
     @Test
     void whoSpeaksInClearAtAnEncryptedPortIsNotHeard() {
         Tapeline tapeline = tapeline(certificates.signed("server", NAME), "");
-        Tap tap = keep(new Tap(tapeline.encryptedPort()));
+        Tap tap = opened.keep(new Tap(tapeline.encryptedPort()));
         assertThrows(
                 OmmException.class,
                 () -> Consumer.inVain(tap.port(), VAIN_MS).close());
@@ -154,16 +141,16 @@ class TlsTest {
     void aRenewedCertificateIsShownToWhoComesAndNobodyElseNotices() {
         Certificates.Pair shown = certificates.signed("server", NAME);
         int port = Ports.free();
-        Source source = keep(new Source(port));
+        Source source = opened.keep(new Source(port));
         Tapeline tapeline = tapeline(shown, inClear(port));
-        Stream stream = keep(Consumer.encrypted(
+        Stream stream = opened.keep(Consumer.encrypted(
                         Consumer.Way.SOCKET, certificates.trust(), HOST, tapeline.encryptedPort()))
                 .open(Source.SERVICE, "A.N");
         stream.image();
-        Certificates next = keep(new Certificates());
+        Certificates next = opened.keep(new Certificates());
         shown.become(next.signed("server", NAME));
         tapeline.awaitLogged(1, "certificates are read again");
-        keep(Consumer.encrypted(Consumer.Way.SOCKET, next.trust(), HOST, tapeline.encryptedPort()));
+        opened.keep(Consumer.encrypted(Consumer.Way.SOCKET, next.trust(), HOST, tapeline.encryptedPort()));
         assertRefused(tapeline, certificates, Consumer.Way.SOCKET);
         int mark = stream.events.size();
         source.update("A.N", 1, Samples.tick(1));
@@ -174,7 +161,7 @@ class TlsTest {
     @Test
     void aNonInteractiveProviderPublishesOverTls() {
         Certificates.Pair shown = certificates.signed("hub", NAME);
-        Tapeline tapeline = keep(logs.of(Tapeline.run("""
+        Tapeline tapeline = opened.keep(logs.of(Tapeline.run("""
                 [hub]
                 ni-port = "off"
                 ni-tls-port = 0
@@ -182,7 +169,7 @@ class TlsTest {
                 tls-key = "%s"
                 """.formatted(shown.certificate(), shown.key()))));
         Broadcaster broadcaster =
-                keep(Broadcaster.encrypted(certificates.trust(), HOST, tapeline.encryptedProviderPort()));
+                opened.keep(Broadcaster.encrypted(certificates.trust(), HOST, tapeline.encryptedProviderPort()));
         broadcaster.publish("A.N", Samples.tick(0));
         Stream stream = consumer(tapeline).open(Broadcaster.SERVICE, "A.N");
         assertEquals(Samples.tick(0), stream.image().payload());
@@ -204,14 +191,14 @@ class TlsTest {
         stream.stale(0);
         // It is reached again where it comes back.
         int mark = stream.events.size();
-        keep(new Source(port, certificates.signed("again", NAME)));
+        opened.keep(new Source(port, certificates.signed("again", NAME)));
         stream.fresh(mark);
     }
 
     @Test
     void aProviderWithAnotherNameIsSpokenToOnlyIfThatIsExpected() {
         int port = Ports.free();
-        Source source = keep(new Source(port, certificates.signed("provider", "DNS:feed.example")));
+        Source source = opened.keep(new Source(port, certificates.signed("provider", "DNS:feed.example")));
         Certificates.Pair shown = certificates.signed("server", NAME);
         Tapeline wary = tapeline(shown, encrypted(port, ""));
         wary.awaitLogged(1, "certificate not valid for name");
@@ -223,7 +210,7 @@ class TlsTest {
     @Test
     void aProviderOfAnotherAuthorityIsNotSpokenTo() {
         int port = Ports.free();
-        Source source = keep(new Source(port, keep(new Certificates()).signed("provider", NAME)));
+        Source source = opened.keep(new Source(port, opened.keep(new Certificates()).signed("provider", NAME)));
         Tapeline tapeline = tapeline(certificates.signed("server", NAME), encrypted(port, ""));
         tapeline.awaitLogged(1, "invalid peer certificate");
         assertEquals(0, source.logins.size());

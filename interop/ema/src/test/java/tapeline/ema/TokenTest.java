@@ -11,7 +11,6 @@ import com.refinitiv.ema.access.OmmState.StreamState;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.AfterEach;
@@ -47,7 +46,8 @@ class TokenTest {
 
     private final Issuer.SigningKey rsa = Issuer.SigningKey.rs256("rsa");
     private final Issuer.SigningKey curve = Issuer.SigningKey.es256("curve");
-    private final List<AutoCloseable> opened = new ArrayList<>();
+    @RegisterExtension
+    final Opened opened = new Opened();
     private Path policy;
     private Issuer issuer;
     private Source source;
@@ -61,22 +61,15 @@ class TokenTest {
 
     @AfterEach
     void stop() throws Exception {
-        for (int i = opened.size() - 1; i >= 0; i--) {
-            opened.get(i).close();
-        }
+        opened.close();
         issuer.close();
         Files.delete(policy);
     }
 
-    private <T extends AutoCloseable> T keep(T each) {
-        opened.add(each);
-        return each;
-    }
-
     private Tapeline tapeline(String renewal) {
         int port = Ports.free();
-        source = keep(new Source(port));
-        return keep(logs.of(Tapeline.run("""
+        source = opened.keep(new Source(port));
+        return opened.keep(logs.of(Tapeline.run("""
                 [[hub.source]]
                 hosts = ["127.0.0.1:%d"]
                 [entitle]
@@ -92,7 +85,7 @@ class TokenTest {
     }
 
     private Consumer consumer(Tapeline tapeline, String token) {
-        return keep(Consumer.withToken(token, tapeline.consumerPort()));
+        return opened.keep(Consumer.withToken(token, tapeline.consumerPort()));
     }
 
     private static void assertShown(Consumer consumer, String name) {

@@ -72,7 +72,8 @@ class UsageTest {
     @RegisterExtension
     final Logs logs = new Logs();
 
-    private final List<AutoCloseable> opened = new ArrayList<>();
+    @RegisterExtension
+    final Opened opened = new Opened();
     private Path folder;
     private Path policy;
     private Tapeline tapeline;
@@ -83,7 +84,7 @@ class UsageTest {
         policy = folder.resolve("policy.toml");
         Files.writeString(policy, POLICY);
         int port = Ports.free();
-        Source source = keep(new Source(port));
+        Source source = opened.keep(new Source(port));
         source.lock("ONE.L", L1, UsageTest::content);
         source.lock("TWO.L", L2, UsageTest::content);
         tapeline = logs.of(Tapeline.run("""
@@ -93,7 +94,7 @@ class UsageTest {
                 policy = "%s"
                 usage-dir = "%s"
                 """.formatted(port, policy, folder.resolve("usage"))));
-        opened.add(() -> tapeline.close());
+        opened.<AutoCloseable>keep(() -> tapeline.close());
     }
 
     private static com.refinitiv.ema.access.ComplexType content() {
@@ -104,19 +105,12 @@ class UsageTest {
 
     @AfterEach
     void stop() throws Exception {
-        for (int i = opened.size() - 1; i >= 0; i--) {
-            opened.get(i).close();
-        }
+        opened.close();
         try (var files = Files.walk(folder)) {
             for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
                 Files.delete(file);
             }
         }
-    }
-
-    private <T extends AutoCloseable> T keep(T each) {
-        opened.add(each);
-        return each;
     }
 
     private Consumer consumer(String user, String position) {
