@@ -165,10 +165,11 @@ impl HubMember {
         config.ni_services =
             shape.forger.then(|| published.map(|service| format!("S{service}")).collect());
         if shape.mirrored {
-            // Every other service goes back to its first source.
+            // Every other service goes back to its first source; an item of the others
+            // goes on while any source has it.
             let mirroring = |service: usize| Mirroring {
                 failback_ms: (service % 2 == 0).then_some(4_000),
-                ..Mirroring::default()
+                outlives_close: service % 2 == 1,
             };
             let services = 0..shape.services;
             config.mirrored =
