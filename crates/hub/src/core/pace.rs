@@ -180,6 +180,9 @@ impl Core {
         out: &mut impl Outputs,
     ) -> usize {
         let max_window = self.config.limits.max_window;
+        if let Some(source) = self.sources.known_mut(index) {
+            source.preference.refill(ms(now));
+        }
         for count in 0..most {
             let Some(source) = self.sources.known_mut(index) else { return count };
             match source.next_wish(service_id, max_window) {

@@ -19,15 +19,16 @@ pub(crate) struct RequestRate {
     per_s: u64,
     /// Below zero after requests that did not wait: those on streams that are open.
     left: i64,
-    /// Until when what came back is counted.
-    counted_ms: u64,
+    /// Until when what came back is counted, in microseconds: no fraction of a request is
+    /// lost or won.
+    counted_us: u64,
 }
 
 impl RequestRate {
     /// So many a second; 0 counts as 1.
     pub(crate) fn new(per_s: u32) -> Self {
         let per_s = u64::from(per_s).max(1);
-        Self { per_s, left: Self::most(per_s), counted_ms: 0 }
+        Self { per_s, left: Self::most(per_s), counted_us: 0 }
     }
 
     fn most(per_s: u64) -> i64 {
@@ -51,22 +52,26 @@ impl RequestRate {
 
     /// When there is one again, where there is none.
     pub(crate) fn due_ms(&self) -> Option<u64> {
+        if !self.is_used_up() {
+            return None;
+        }
         let lacking = (1 - self.left).cast_unsigned();
-        let wait_ms = (lacking * 1_000).div_ceil(self.per_s).max(EACH_MS);
-        self.is_used_up().then_some(self.counted_ms + wait_ms)
+        let wait_us = (lacking * 1_000_000).div_ceil(self.per_s).max(EACH_MS * 1_000);
+        Some((self.counted_us + wait_us).div_ceil(1_000))
     }
 
     /// Counts what came back until now. Whether there is one again where there was none.
     pub(crate) fn refill(&mut self, now_ms: u64) -> bool {
         let was_used_up = self.is_used_up();
         let most = Self::most(self.per_s);
-        let since_ms = now_ms.saturating_sub(self.counted_ms);
+        let now_us = now_ms * 1_000;
+        let since_us = now_us.saturating_sub(self.counted_us);
         // More than it takes to be full again is not counted, however long ago it was.
-        let back =
-            (since_ms.saturating_mul(self.per_s) / 1_000).min((most - self.left).cast_unsigned());
+        let lacking = (most - self.left).cast_unsigned();
+        let back = (since_us.saturating_mul(self.per_s) / 1_000_000).min(lacking);
         self.left += back.cast_signed();
-        self.counted_ms =
-            if self.left == most { now_ms } else { self.counted_ms + back * 1_000 / self.per_s };
+        let took_us = (back * 1_000_000).div_ceil(self.per_s);
+        self.counted_us = if back == lacking { now_us } else { self.counted_us + took_us };
         was_used_up && !self.is_used_up()
     }
 }

@@ -279,7 +279,7 @@ fn closed_by_the_active(state: State<'_>, mirroring: Mirroring) -> (World, Vec<S
 
 #[test]
 fn what_the_active_source_closes_is_closed_unless_others_are_to_go_on_with_it() {
-    let (world, _) = closed_by_the_active(NOT_FOUND, Mirroring::default());
+    let (mut world, _) = closed_by_the_active(NOT_FOUND, Mirroring::default());
     let frames = world.frames();
     assert!(frames[0].contains("Closed / Suspect / NotFound"), "{frames:?}");
 

@@ -327,6 +327,10 @@ fn a_source_has_no_more_requests_in_a_second_than_the_configuration_says() {
     assert!(world.core.counters().requests_paced > 10);
     world.pass(1_000);
     assert_eq!(world.heard_by(sources[0]).len(), 8, "the rest");
+    // What was not used is not saved.
+    world.pass(9_000);
+    (100..110).for_each(|number| world.open(A, number, &format!("ITEM{number}")));
+    assert_eq!(world.heard_by(sources[0]).len(), 2);
 }
 
 #[test]
