@@ -134,7 +134,9 @@ impl Channels {
             for (network, place) in networks.iter().enumerate() {
                 let ways = place.ways(role).into_iter();
                 let path = PathId { channel, network };
-                all.extend(ways.map(|way| (path, way.streams(role, settings, buffers))));
+                let term_bytes = settings.data_term_bytes_over(networks.len());
+                let streams = |way: Network| way.streams(role, settings, term_bytes, buffers);
+                all.extend(ways.map(|way| (path, streams(way))));
             }
         }
         all
@@ -158,10 +160,17 @@ impl Network {
         hubs.iter().take(count).map(way).collect()
     }
 
-    /// What a port of `role` opens for the first hub.
-    fn streams(&self, role: Role, settings: &EngineSettings, buffers: Buffers) -> Streams {
+    /// What a port of `role` opens for the first hub, whose terms are of `data_term_bytes`
+    /// if the channel does not say.
+    fn streams(
+        &self,
+        role: Role,
+        settings: &EngineSettings,
+        data_term_bytes: u32,
+        buffers: Buffers,
+    ) -> Streams {
         let term_of = |role| match role {
-            Role::Hub => self.term_bytes.unwrap_or(settings.data_term_bytes),
+            Role::Hub => self.term_bytes.unwrap_or(data_term_bytes),
             Role::Server => settings.request_term_bytes,
         };
         let term_bytes = term_of(role);

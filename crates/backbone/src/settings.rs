@@ -48,8 +48,11 @@ pub struct EngineSettings {
     pub ipc_mtu_bytes: u32,
     /// One of the three terms of a hub's stream, in bytes: a power of two from
     /// 64 KiB to 1 GiB. A frame that is longer than an eighth of it goes in
-    /// pieces. Default 16 MiB.
-    pub data_term_bytes: u32,
+    /// pieces. Default `None`: 16 MiB, or twice the receiver's window, 4 MiB at least,
+    /// where several networks carry the same: to give the log of a stream back takes the
+    /// receiver's thread some milliseconds for each 16 MiB, which is not to be felt when
+    /// one network is cut.
+    pub data_term_bytes: Option<u32>,
     /// The same for what servers ask of hubs. Default 4 MiB.
     pub request_term_bytes: u32,
     /// How much a receiver lets a hub be ahead of it, in bytes: the longest
@@ -117,7 +120,7 @@ impl Default for EngineSettings {
             driver: Driver::Embedded { directory: None },
             mtu_bytes: 1408,
             ipc_mtu_bytes: 8192,
-            data_term_bytes: 16 << 20,
+            data_term_bytes: None,
             request_term_bytes: 4 << 20,
             receiver_window_bytes: 2 << 20,
             socket_buffer_bytes: 2 << 20,
@@ -143,12 +146,29 @@ impl Default for EngineSettings {
 /// The smallest and the largest term that Aeron has.
 const TERM_BYTES: std::ops::RangeInclusive<u32> = 64 << 10..=1 << 30;
 
+/// A term of a hub's stream, where nothing is said.
+const DATA_TERM_BYTES: u32 = 16 << 20;
+
+/// The least of one where several networks carry the same.
+const REDUNDANT_TERM_BYTES: u32 = 4 << 20;
+
 impl EngineSettings {
+    /// A term of a hub's stream, where so many networks carry the same.
+    pub(crate) fn data_term_bytes_over(&self, networks: usize) -> u32 {
+        let window_bytes = self.receiver_window_bytes.min(DATA_TERM_BYTES / 2);
+        self.data_term_bytes.unwrap_or(match networks {
+            0 | 1 => DATA_TERM_BYTES,
+            _ => (2 * window_bytes).next_power_of_two().max(REDUNDANT_TERM_BYTES),
+        })
+    }
+
     /// Whether Aeron can work with them.
     pub fn check(&self) -> Result<(), BackboneError> {
         check_mtu("mtu_bytes", self.mtu_bytes)?;
         check_mtu("ipc_mtu_bytes", self.ipc_mtu_bytes)?;
-        check_term("data_term_bytes", self.data_term_bytes)?;
+        if let Some(bytes) = self.data_term_bytes {
+            check_term("data_term_bytes", bytes)?;
+        }
         check_term("request_term_bytes", self.request_term_bytes)?;
         if self.client_liveness <= self.keepalive_interval * 2 {
             return Err(BackboneError::Setting {
@@ -193,12 +213,27 @@ mod tests {
     }
 
     #[test]
+    fn where_one_network_stands_in_for_another_little_is_given_back_when_it_is_cut() {
+        let terms = |receiver_window_bytes, data_term_bytes| {
+            let defaults = EngineSettings::default();
+            let settings = EngineSettings { data_term_bytes, receiver_window_bytes, ..defaults };
+            [1, 2].map(|networks| settings.data_term_bytes_over(networks) >> 20)
+        };
+        assert_eq!(terms(2 << 20, None), [16, 4]);
+        assert_eq!(terms(64 << 10, None), [16, 4]);
+        // A receiver may be half a term behind.
+        assert_eq!(terms(3 << 20, None), [16, 8]);
+        assert_eq!(terms(64 << 20, None), [16, 16]);
+        assert_eq!(terms(2 << 20, Some(32 << 20)), [32, 32]);
+    }
+
+    #[test]
     fn what_aeron_refuses_is_refused_by_name() {
         let defaults = EngineSettings::default;
         let cases = [
             ("mtu_bytes", EngineSettings { mtu_bytes: 1400, ..defaults() }),
             ("ipc_mtu_bytes", EngineSettings { ipc_mtu_bytes: 1 << 16, ..defaults() }),
-            ("data_term_bytes", EngineSettings { data_term_bytes: 3 << 20, ..defaults() }),
+            ("data_term_bytes", EngineSettings { data_term_bytes: Some(3 << 20), ..defaults() }),
             ("request_term_bytes", EngineSettings { request_term_bytes: 4096, ..defaults() }),
             (
                 "client_liveness",

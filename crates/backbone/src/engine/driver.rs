@@ -45,8 +45,10 @@ fn set_buffers(
     context.set_perform_storage_checks(true)?;
     context.set_mtu_length(settings.mtu_bytes as usize)?;
     context.set_ipc_mtu_length(settings.ipc_mtu_bytes as usize)?;
-    context.set_term_buffer_length(settings.data_term_bytes as usize)?;
-    context.set_ipc_term_buffer_length(settings.data_term_bytes as usize)?;
+    // Each publication says its own.
+    let term_bytes = settings.data_term_bytes_over(1) as usize;
+    context.set_term_buffer_length(term_bytes)?;
+    context.set_ipc_term_buffer_length(term_bytes)?;
     context.set_socket_so_rcvbuf(buffers.receive_bytes as usize)?;
     context.set_socket_so_sndbuf(buffers.send_bytes as usize)?;
     context.set_rcv_initial_window_length(buffers.window_bytes as usize)?;

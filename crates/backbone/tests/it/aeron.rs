@@ -9,10 +9,12 @@ use tapeline_backbone::{
     MAX_BODY_BYTES, PortSettings, Published, Role,
 };
 
+const TERM_BYTES: u32 = 1 << 20;
+
 /// Little memory, and patience with a busy machine.
 fn small_terms() -> EngineSettings {
     EngineSettings {
-        data_term_bytes: 1 << 20,
+        data_term_bytes: Some(TERM_BYTES),
         request_term_bytes: 1 << 20,
         image_liveness: Duration::from_secs(10),
         connection_timeout: Duration::from_secs(10),
@@ -244,7 +246,7 @@ fn a_server_that_stands_still_does_not_hold_the_others() {
         hub.port.counters().peers == 2 && quick.port.counters().peers == 1
     });
     let mut sent = 0_usize;
-    let count = 5 * settings.data_term_bytes as usize / 1000;
+    let count = 5 * TERM_BYTES as usize / 1000;
     turn(&clock, &mut engine, &mut [&mut hub, &mut quick], |_| true);
     clock.wait(|now| {
         engine.work(now);

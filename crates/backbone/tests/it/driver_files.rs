@@ -26,7 +26,7 @@ fn the_streams_of_a_peer_are_found_at_the_driver() {
     let channel = format!("aeron:udp?control=127.0.0.1:{}|interface=127.0.0.1", free_port());
     let channels = Channels::parse(&channel).unwrap();
     let settings = EngineSettings {
-        data_term_bytes: 1 << 20,
+        data_term_bytes: Some(1 << 20),
         request_term_bytes: 1 << 20,
         ..EngineSettings::default()
     };

@@ -20,7 +20,7 @@ impl Line {
     fn new(carrier: &str) -> Self {
         let carrier = Carrier::parse(carrier).unwrap();
         let settings = EngineSettings {
-            data_term_bytes: 1 << 20,
+            data_term_bytes: Some(1 << 20),
             request_term_bytes: 1 << 20,
             ..EngineSettings::default()
         };

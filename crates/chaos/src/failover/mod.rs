@@ -17,7 +17,8 @@ pub use watch::{Interruption, Watch, Watching};
 /// What dies, and what stands in for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Case {
-    /// Nothing, for a second: what the machine and the measurement do by themselves.
+    /// Nothing: a network is cut that carries none of it. What the machine, the cut itself
+    /// and the measurement do.
     Nothing,
     /// A server; its consumer connects to another one and asks it for everything.
     Reconnect,
@@ -61,7 +62,7 @@ impl Case {
     /// In words.
     pub const fn what(self) -> &'static str {
         match self {
-            Self::Nothing => "nothing, for a second",
+            Self::Nothing => "nothing: a network cut that carries none of it",
             Self::Reconnect => "server killed, plain reconnect to another",
             Self::Standby => "server killed, another stood by",
             Self::Hub => "one of two hubs killed",

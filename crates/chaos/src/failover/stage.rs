@@ -20,6 +20,9 @@ const NETWORKS: &str = "aeron:udp?endpoint=239.77.0.1:40456|interface=10.77.0.0/
                         aeron:udp?endpoint=239.77.0.3:40466|interface=10.77.0.0/24";
 const NETWORK_PORTS: [(u16, u16); 2] = [(40_456, 40_457), (40_466, 40_467)];
 
+/// Those of a network that carries nothing.
+const UNUSED_PORTS: (u16, u16) = (40_476, 40_477);
+
 const RSSL_PORT: u16 = 14_002;
 const ADMIN_PORT: u16 = 9_400;
 const SOURCE_PORT: u16 = 14_100;
@@ -213,11 +216,10 @@ impl Stage {
             Case::Hub => self.hubs[self.broken].take().expect("a hub that runs").kill(),
             Case::Source | Case::Mirrored => self.doors.kill(self.broken),
             Case::Network => {
-                let (first, last) = NETWORK_PORTS[self.broken];
-                self.cut_hosts().for_each(|host| host.lose(100, first..=last));
+                self.cut(NETWORK_PORTS[self.broken]);
                 self.cuts += 1;
             }
-            Case::Nothing => {}
+            Case::Nothing => self.cut(UNUSED_PORTS),
         }
         let (cuts, began) = (self.cuts, Instant::now());
         self.wait("consumers to be well again", |stage| {
@@ -239,9 +241,13 @@ impl Stage {
             Case::Reconnect | Case::Standby => self.servers[broken] = Some(self.server(broken)),
             Case::Hub => self.hubs[broken] = Some(self.hub(broken)),
             Case::Source | Case::Mirrored => self.doors.revive(broken),
-            Case::Network => self.cut_hosts().for_each(Host::lose_nothing),
-            Case::Nothing => {}
+            Case::Network | Case::Nothing => self.cut_hosts().for_each(Host::lose_nothing),
         }
+    }
+
+    /// Nothing for these ports reaches hub and server any more.
+    fn cut(&self, (first, last): (u16, u16)) {
+        self.cut_hosts().for_each(|host| host.lose(100, first..=last));
     }
 
     fn cut_hosts(&self) -> impl Iterator<Item = &Host> {

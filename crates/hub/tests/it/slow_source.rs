@@ -329,7 +329,9 @@ fn a_source_has_no_more_requests_in_a_second_than_the_configuration_says() {
     assert_eq!(world.heard_by(sources[0]).len(), 8, "the rest");
     // What was not used is not saved.
     world.pass(9_000);
-    (100..110).for_each(|number| world.open(A, number, &format!("ITEM{number}")));
+    for number in 100..110 {
+        world.open(A, number, &format!("ITEM{number}"));
+    }
     assert_eq!(world.heard_by(sources[0]).len(), 2);
 }
 
@@ -339,7 +341,9 @@ fn a_source_that_stands_by_has_no_more_requests_in_a_second_either() {
     config.mirrored.entry("FEED".to_owned()).or_default();
     config.routes[1].max_requests_per_s = Some(10);
     let (mut world, sources) = World::with_sources(config);
-    sources.iter().for_each(|source| drop(world.heard_by(*source)));
+    for source in &sources {
+        world.heard_by(*source);
+    }
     for number in 0..5 {
         world.open(A, number, &format!("ITEM{number}"));
     }

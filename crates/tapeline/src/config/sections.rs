@@ -222,8 +222,11 @@ section! {
         /// The longest datagram; the same at all members. 8192 where jumbo
         /// frames pass.
         "mtu-bytes" => mtu_bytes: u32 = 1408, in 1024..=65_504;
-        /// A third of the log of a hub's stream: a power of two.
-        "data-term-bytes" => data_term_bytes: u32 = 16_777_216, in 65_536..=1_073_741_824;
+        /// A third of the log of a hub's stream: a power of two from 65536 to 1073741824.
+        /// Without it 16777216; where several networks carry the same, twice
+        /// `receiver-window-bytes`, and 4194304 at least, so that the log of a network that
+        /// is cut is given back in a moment.
+        "data-term-bytes" => data_term_bytes: Option<u32> = None;
         /// The same for what servers ask of hubs.
         "request-term-bytes" => request_term_bytes: u32 = 4_194_304, in 65_536..=1_073_741_824;
         /// How far a hub may be ahead of a receiver: the longest stall without

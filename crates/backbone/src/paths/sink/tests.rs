@@ -137,7 +137,7 @@ fn a_network_that_does_not_go_on_is_left_behind_until_it_takes_something() {
     bench.says(0, Offer::Taken);
     bench.step();
     assert_eq!(bench.carried(0), [12, 13]);
-    assert_eq!(bench.carried(1), Vec::from_iter(1..=13));
+    assert_eq!(bench.carried(1), (1..=13).collect::<Vec<_>>());
     assert_eq!(bench.sink.passed_by(), 11);
 }
 
@@ -236,7 +236,7 @@ proptest! {
         let mut all: Vec<u32> = carried.concat();
         all.sort_unstable();
         all.dedup();
-        prop_assert_eq!(all, Vec::from_iter(0..number));
+        prop_assert_eq!(all, (0..number).collect::<Vec<_>>());
         for one in &carried {
             prop_assert!(one.windows(2).all(|pair| pair[0] < pair[1]));
         }
