@@ -136,6 +136,8 @@ pub struct Core {
     /// More waits for the backbone than should.
     pressure: Pressure,
     failbacks: Failbacks,
+    /// When a standby is asked again for what it closed, in milliseconds.
+    refused_ms: Option<u64>,
 }
 
 impl Core {
@@ -163,6 +165,7 @@ impl Core {
             behind: Behind::default(),
             pressure: Pressure::default(),
             failbacks: Failbacks::default(),
+            refused_ms: None,
             config,
         }
     }

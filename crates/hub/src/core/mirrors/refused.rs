@@ -44,17 +44,27 @@ impl Core {
         let source = self.sources.get_mut(index);
         if let Some(offer) = source.and_then(|source| source.offers.get_mut(&service_id)) {
             offer.mirrors.refused.0.insert((due_ms, id));
+            let next_ms = self.refused_ms.map_or(due_ms, |next_ms| next_ms.min(due_ms));
+            self.refused_ms = Some(next_ms);
         }
     }
 
-    /// When a standby is asked again for what it closed.
+    /// When a standby is to be asked again for what it closed, or was.
     pub(in crate::core) fn refused_deadline(&self) -> Option<Time> {
-        let offers = self.sources.iter().flat_map(|(_, source)| source.offers.values());
-        offers.filter_map(|offer| offer.mirrors.refused.due_ms()).min().map(at_ms)
+        self.refused_ms.map(at_ms)
     }
 
     /// Asks standbys again for what they closed, some at a time.
     pub(in crate::core) fn ask_refused(&mut self, now: Time, out: &mut impl Outputs) {
+        if self.refused_ms.is_none_or(|due_ms| due_ms > ms(now)) {
+            return;
+        }
+        self.ask_some_refused(now, out);
+        let offers = self.sources.iter().flat_map(|(_, source)| source.offers.values());
+        self.refused_ms = offers.filter_map(|offer| offer.mirrors.refused.due_ms()).min();
+    }
+
+    fn ask_some_refused(&mut self, now: Time, out: &mut impl Outputs) {
         for _ in 0..DUE_PER_TURN {
             let is_due = |due_ms: u64| due_ms <= ms(now);
             let found = self.sources.iter().find_map(|(index, source)| {
