@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """How soon a thousand users have nothing left of what they may not see any more, and what others feel of it.
 
-    revoke.py PROGRAM [USERS [ITEMS [RATE [ROUNDS [EACH]]]]]
+    revoke.py PROGRAM CROWD [USERS [ITEMS [RATE [ROUNDS [EACH]]]]]
     default: 1,000 users, 100,000 items, 300,000 updates/s, 5 rounds, 10 items each
+
+    CROWD is crates/bench/examples/crowd.rs, the users in one process: what they cost is next to nothing.
 
 One source that updates ITEMS items, one process of hub and server with a policy, two mounts that have all items open
 between them and measure, and USERS mounts over JSON, each a user of its own with EACH of the items open. In each round the policy
@@ -12,80 +14,50 @@ again. Told: from the file to the last stream's end, and latencies of the two mo
 """
 
 import os
-import selectors
 import signal
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
 from drill import quantile, read, until_open
-from json_mount import JsonMount
 from scrape import Site
 
 OTHERS = 2
-FIRST_ID = 10
 MOST_S = 1.0
 QUIET_S = 2.0
 STAMPS_PER_S = 3000
-OVER, IMAGE = b'"Closed"', b'"Type":"Refresh"'
-
-
-class User(JsonMount):
-    """Counts its images and the streams that are over."""
-
-    def __init__(self, address, number, items, each):
-        self.images, self.over, self.rest = 0, 0, b""
-        first = number * each
-        self.names = [f"ITEM{(first + place) % items}" for place in range(each)]
-        super().__init__(address, f"user{number}")
-
-    def read(self):
-        try:
-            while self.peer.gettimeout() == 0 and (came := self.peer.recv(1 << 18)):
-                text = self.rest + came
-                # What was counted is not in the rest: it is shorter than either word.
-                self.images += text.count(IMAGE)
-                self.over += text.count(OVER)
-                keep = max(text.rfind(OVER) + len(OVER), text.rfind(IMAGE) + len(IMAGE), len(text) - len(IMAGE) + 1, 0)
-                self.rest = text[keep:]
-        except BlockingIOError:
-            pass
-
-    def open_all(self):
-        self.open(FIRST_ID, self.names)
+NS_PER_S = 1e9
 
 
 class Users:
-    def __init__(self, address, count, items, each):
-        self.all = [User(address, number, items, each) for number in range(count)]
-        self.each = each
-        self.ready = selectors.DefaultSelector()
-        for user in self.all:
-            self.ready.register(user.peer, selectors.EVENT_READ, user)
+    """A process with all of them."""
 
-    def until(self, what, seconds=60):
-        """Reads until all have so many of it. When that was."""
-        ended = time.monotonic() + seconds
-        while True:
-            for key, _ in self.ready.select(0.05):
-                key.data.read()
-            lacking = sum(1 for user in self.all if not what(user))
-            if lacking == 0:
-                return time.monotonic()
-            if time.monotonic() > ended:
-                sys.exit(f"after {seconds} s {lacking} of {len(self.all)} users lack something")
+    def __init__(self, program, address, count, items, each):
+        self.process = subprocess.Popen([program, address, f"--users={count}", f"--items={items}", f"--each={each}"],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.expect("ready")
 
-    def for_s(self, seconds):
-        ended = time.monotonic() + seconds
-        while time.monotonic() < ended:
-            for key, _ in self.ready.select(0.05):
-                key.data.read()
+    def expect(self, what):
+        """When it said so, by its own clock, which is that of time.monotonic()."""
+        line = self.process.stdout.readline().split()
+        if line[:1] != [what]:
+            sys.exit(f"the users said {line} in place of {what}")
+        return int(line[1]) / NS_PER_S if line[1:] else None
 
-    def reset(self):
-        for user in self.all:
-            user.images = user.over = 0
+    def open_all(self):
+        self.process.stdin.write("open\n")
+        self.process.stdin.flush()
+        self.expect("images")
+
+    def until_over(self):
+        return self.expect("over")
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait()
 
 
 def policy(users, is_granted):
@@ -142,21 +114,16 @@ def rounds_of(users, path, granted, revoked, rounds):
     """(took, [(is_meanwhile, began us, ended us)]) of each round."""
     told = []
     for number in range(rounds):
-        users.reset()
-        for user in users.all:
-            user.open_all()
-        users.until(lambda user: user.images >= users.each)
-        users.for_s(1.0)
-        # The stream of the batch was over at once.
-        users.reset()
+        users.open_all()
+        time.sleep(1.0)
         quiet = time.monotonic()
-        users.for_s(QUIET_S)
+        time.sleep(QUIET_S)
         began = put(path, revoked)
-        ended = users.until(lambda user: user.over >= users.each)
-        users.for_s(max(0.0, began + QUIET_S - time.monotonic()))
+        ended = users.until_over()
+        time.sleep(max(0.0, began + QUIET_S - time.monotonic()))
         told.append((ended - began, [(False, quiet * 1e6, began * 1e6), (True, began * 1e6, (began + QUIET_S) * 1e6)]))
         put(path, granted)
-        users.for_s(1.5)
+        time.sleep(1.5)
         if sys.stderr.isatty():
             print(f"\rround {number + 1} of {rounds}: {ended - began:.3f} s", end="", file=sys.stderr)
     return told
@@ -179,11 +146,11 @@ def show(told, kept):
 
 
 def main():
-    if not 2 <= len(sys.argv) <= 7:
+    if not 3 <= len(sys.argv) <= 8:
         sys.exit(__doc__)
-    program = os.path.abspath(sys.argv[1])
+    program, crowd = map(os.path.abspath, sys.argv[1:3])
     users, items, rate, rounds, each = (int(given or usual) for given, usual in
-                                        zip((sys.argv[2:] + [None] * 5)[:5], (1_000, 100_000, 300_000, 5, 10)))
+                                        zip((sys.argv[3:] + [None] * 5)[:5], (1_000, 100_000, 300_000, 5, 10)))
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     with tempfile.TemporaryDirectory() as name:
         site = Site(program, Path(name))
@@ -193,10 +160,9 @@ def main():
         try:
             at, latencies = start(site, path, users, items, rate)
             until_open(at["admin"], items)
-            of_users = Users(at["ws"], users, items, each)
-            # The image of the login.
-            of_users.until(lambda user: user.images >= 1)
+            of_users = Users(crowd, at["ws"], users, items, each)
             told = rounds_of(of_users, path, granted, revoked, rounds)
+            of_users.end()
             for client in site.processes[-OTHERS:]:
                 client.terminate()
                 client.wait()
