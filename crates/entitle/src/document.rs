@@ -5,6 +5,7 @@ use tapeline_omm::view::FieldMask;
 use time::{Date, Month};
 use toml::de::{DeTable, DeValue};
 
+use crate::contract::Contract;
 use crate::fault::{Fault, nearest};
 use crate::lock::Sources;
 use crate::names::Names;
@@ -57,28 +58,6 @@ const RIGHTS: [(&str, PostRight); 4] = [
     ("delete", PostRight::Delete),
     ("modify-perm", PostRight::ModifyPermission),
 ];
-
-/// How updates reach somebody who does not keep up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Contract {
-    /// Each one does, or the connection is cut.
-    Every,
-    /// They are merged until the connection has caught up.
-    LatestWhenSlow,
-}
-
-impl Contract {
-    /// As policies write it.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Every => "every",
-            Self::LatestWhenSlow => "latest-when-slow",
-        }
-    }
-}
-
-const CONTRACTS: [(&str, Contract); 2] =
-    [("every", Contract::Every), ("latest-when-slow", Contract::LatestWhenSlow)];
 
 /// Permission codes that are sold together.
 #[derive(Debug)]
@@ -347,6 +326,16 @@ fn codes_of(value: &DeValue<'_>) -> Result<(u32, u32), String> {
     found.ok_or_else(|| "give codes as numbers, and ranges as \"144-160\"".to_owned())
 }
 
+fn contract(table: &mut Table<'_, '_, '_>) -> Option<Contract> {
+    let text = table.text("contract")?;
+    let contract = Contract::parse(&text.value);
+    if contract.is_none() {
+        let what = format!("`contract` is `{}`; give {}", text.value, Contract::FORMS);
+        table.reader.fault(text.line, what);
+    }
+    contract
+}
+
 fn role(table: &mut Table<'_, '_, '_>) -> Option<Role> {
     let mut role = Role {
         name: String::new(),
@@ -355,7 +344,7 @@ fn role(table: &mut Table<'_, '_, '_>) -> Option<Role> {
         posts: Vec::new(),
         publishes: table.texts("publishes").unwrap_or_default(),
         fields: fields(table),
-        contract: table.word("contract", &CONTRACTS),
+        contract: contract(table),
         item_limit: table.number("item-limit", &(0..=u32::MAX)),
         max_priority_class: table.number("max-priority-class", &(0..=255)),
     };

@@ -99,6 +99,10 @@ pub struct Engine {
     epoch: u64,
 }
 
+fn no_service(asked: Asked<'_>) -> Verdict {
+    Verdict::not_entitled(format!("Access Denied: service {}", asked.service))
+}
+
 const LOCKS_IN_WORD: usize = 32;
 
 /// A lock that was seen, and how it was read last.
@@ -216,7 +220,7 @@ impl Engine {
     pub fn decide_request(&self, profile: ProfileId, asked: Asked<'_>) -> Verdict {
         match self.has_way(profile, asked) {
             true => Verdict::Allow,
-            false => Verdict::not_entitled(format!("Access Denied: service {}", asked.service)),
+            false => no_service(asked),
         }
     }
 
@@ -248,7 +252,7 @@ impl Engine {
         protection: Protection<'_>,
     ) -> Verdict {
         if !self.has_way(profile, asked) {
-            return self.decide_request(profile, asked);
+            return no_service(asked);
         }
         let is_open = match protection {
             Protection::Lock(bytes) => {

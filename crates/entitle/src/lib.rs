@@ -41,6 +41,7 @@
 
 mod change;
 mod codes;
+mod contract;
 mod document;
 mod edge_port;
 mod engine;
@@ -63,7 +64,8 @@ mod tests;
 
 pub use change::{Change, ChangedUser, Watch, changed_users, changes};
 pub use codes::Codes;
-pub use document::{Contract, Count, NoLock, PostRight, Product, hex_of};
+pub use contract::Contract;
+pub use document::{Count, NoLock, PostRight, Product, hex_of};
 pub use edge_port::{EdgePort, LoginPort, PolicyChange, UsagePiece, UsagePort};
 pub use engine::{Asked, Engine, LockId, Login, MAX_BYTES_OF_LOCKS, MAX_LOCKS, Protection, day_of};
 pub use fault::Fault;

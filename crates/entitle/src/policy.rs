@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tapeline_omm::view::FieldMask;
 
 use crate::codes::Codes;
-use crate::document::{Contract, Document, Grant, NoLock, Product, Role, User};
+use crate::contract::Contract;
+use crate::document::{Document, Grant, NoLock, Product, Role, User};
 use crate::fault::Fault;
 
 /// What a user may do, as a number that is given at login: users with the same

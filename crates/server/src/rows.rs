@@ -52,9 +52,9 @@ tapeline_counters::rows! {
         "slowSeconds" => slow_seconds: Option<u64>;
         /// How often it turned slow.
         "slowCount" => slow_count: u64;
-        /// What becomes of its updates when it does not keep up: `every` (none is merged,
-        /// and the mount is cut) or `latest-when-slow`.
-        "contract" => contract: &'static str;
+        /// What becomes of its updates: `every` (none is merged, and the mount is cut when it
+        /// does not keep up), `latest-when-slow`, `latest-within N ms` or `at-most N/s`.
+        "contract" => contract: String;
         /// Whether its login is paused, so that updates are left out.
         "paused" => is_paused: bool;
         /// Which part its client gave the server: `active`, `standby` or `none`, and
@@ -110,9 +110,9 @@ tapeline_counters::rows! {
         /// The fields that the user's roles show, where it is not all: `only 22, 25` or
         /// `all but 25`.
         "fields" => fields: Option<String>;
-        /// What the user's roles say of mounts that do not keep up, if they do: `every` or
-        /// `latest-when-slow`.
-        "contract" => contract: Option<&'static str>;
+        /// What the user's roles say of how updates are delivered, if they do: `every`,
+        /// `latest-when-slow`, `latest-within N ms` or `at-most N/s`.
+        "contract" => contract: Option<String>;
         /// Streams of items that were opened since the user came,
         "opens" => opens: u64;
         /// for updates,

@@ -31,6 +31,9 @@ tapeline_counters::counts! {
         updates_by_mount: u64 = total;
         /// Updates that were merged into others.
         updates_merged: u64 = total;
+        /// Updates that had to wait because of a contract, `latest-within` or `at-most`, each
+        /// the first of those that went out as one.
+        updates_held: u64 = total;
         /// Bytes of updates that are merged for slow mounts.
         merged_bytes: usize = now(bytes), at most "merge-max-bytes";
         /// The most that these ever were.

@@ -135,6 +135,7 @@ impl Core {
             || mount.owed.is_draining
             || mount.outdated_from.is_some()
             || mount.turns.due().is_some()
+            || mount.pacing.is_waiting()
             || mount.roles.walk.is_some();
         assert!(is_seen_to || mount.owed.is_empty(), "{session:?} waits: {:?}", mount.owed);
         self.check_turn_of(session);
@@ -157,6 +158,7 @@ impl Core {
             (gate::HOLDING, is_holding),
             (gate::FILTERED, is_filtered),
             (gate::OUTDATED, mount.outdated_from.is_some()),
+            (gate::PACED, mount.pacing.is_on()),
         ];
         let shut = self.mounts.gate(mount.session);
         let wanted = wanted.iter().filter(|(_, is_set)| *is_set);

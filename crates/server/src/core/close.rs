@@ -91,6 +91,7 @@ impl Core {
         let number = mount.number;
         let Some(stream) = mount.streams.remove(stream_id) else { return };
         mount.owed.forget(stream_id);
+        mount.pacing.forget(stream_id);
         match stream {
             Taken::Other(Stream::Login) => {}
             Taken::Other(Stream::Directory(_)) => {

@@ -36,12 +36,20 @@ pub(super) struct Form {
     pub(super) with_perm_data: bool,
     /// Nothing but what the user's roles show.
     pub(super) mask: Option<Arc<FieldMask>>,
+    /// No more than once in so long, as images say.
+    pub(super) interval_ms: Option<u16>,
 }
 
 impl Form {
     /// As messages come.
-    pub(super) const PLAIN: Self =
-        Self { view: None, is_full_view: false, with_key: false, with_perm_data: true, mask: None };
+    pub(super) const PLAIN: Self = Self {
+        view: None,
+        is_full_view: false,
+        with_key: false,
+        with_perm_data: true,
+        mask: None,
+        interval_ms: None,
+    };
 
     /// What is cut out of payloads, if not all goes out.
     pub(super) fn projection(&self) -> Option<Projection<'_>> {

@@ -393,6 +393,7 @@ impl Core {
         let is_paused = login.is_paused;
         self.mounts.set_gate(session, gate::FILTERED, is_filtered);
         self.mounts.set_gate(session, gate::PAUSED, is_paused);
+        self.set_pace(session);
     }
 
     /// The user is logged out: all else on the connection is over.
@@ -416,6 +417,7 @@ impl Core {
         self.mounts.note_roles(session);
         let of_login = gate::FILTERED | gate::PAUSED | gate::OUTDATED | gate::HOLDING;
         self.mounts.set_gate(session, of_login, false);
+        self.set_pace(session);
         self.mounts.without_login.push_back((now, session));
     }
 }

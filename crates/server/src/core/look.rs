@@ -87,7 +87,7 @@ impl Core {
             host_name: mount.peer.to_string(),
             version: None,
             compression: None,
-            contract: self.contract_of(login).word(),
+            contract: self.contract_of(login).to_string(),
             mount_seconds: self.now.since(mount.opened_at).as_secs(),
             protocol: "RSSL",
             is_single_open: login.is_some_and(|login| login.policy.single_open),
@@ -158,7 +158,7 @@ impl Core {
             fields: roles
                 .and_then(|(policy, profile)| policy.field_mask(profile).map(ToString::to_string)),
             contract: roles
-                .and_then(|(policy, profile)| policy.contract(profile).map(Contract::word)),
+                .and_then(|(policy, profile)| Some(policy.contract(profile)?.to_string())),
             opens: asked.opens,
             normal_opens: asked.opens - asked.snapshots,
             snapshot_opens: asked.snapshots,

@@ -48,6 +48,7 @@ mod memory;
 mod mount;
 mod news;
 mod owed;
+mod pacing;
 mod peer;
 mod pending;
 mod permit;
@@ -373,8 +374,9 @@ impl Core {
         let (posts, repair) = (self.posts.deadline(), self.hubs.next_repair());
         let (login_end, rtt) = (self.identification.deadline(), self.round_trips_due());
         let (turns, day) = (self.due_mounts.deadline(), self.entitlements.day_ends());
+        let paces = self.slow.paces.deadline();
         let deadlines =
-            [login, login_end, day, due, unplaced, posts, repair, drain, rest, rtt, turns];
+            [login, login_end, day, due, unplaced, posts, repair, drain, rest, rtt, turns, paces];
         deadlines.into_iter().flatten().min()
     }
 
@@ -391,6 +393,7 @@ impl Core {
         self.pump_freed(out);
         self.check_unplaced(out);
         self.check_turns(out);
+        self.check_paces(out);
         self.check_posts(out);
         self.check_seats(out);
         self.work_repairs(out);

@@ -18,6 +18,7 @@ use super::identify::Asking;
 use super::item::Item;
 use super::map::Map;
 use super::owed::Owed;
+use super::pacing::Pacing;
 use super::preempt::Priorities;
 use super::roles::Roles;
 use super::round_trips::RoundTrip;
@@ -48,6 +49,8 @@ pub(super) mod gate {
     /// The server stands by for it, and some of its streams have yet to be
     /// held: see `standby`.
     pub(in crate::core) const HOLDING: u32 = 32;
+    /// Its user's contract says how often a stream is updated: see `pacing`.
+    pub(in crate::core) const PACED: u32 = 64;
 }
 
 /// The connection of a consumer.
@@ -88,6 +91,7 @@ pub(super) struct Mount {
     pub(super) updates_merged: u64,
     /// What waits until it has drained.
     pub(super) owed: Owed,
+    pub(super) pacing: Pacing,
     /// A batch that is not done.
     pub(super) batch: Option<Box<Batched>>,
     /// There is a job for its batches, and nothing is heard of it.
@@ -113,6 +117,7 @@ impl Mount {
         self.directories = Vec::new();
         (self.item_count, self.admin_count, self.view_bytes) = (0, 0, 0);
         self.owed.forget_all();
+        self.pacing.forget_streams();
         self.turns.forget_streams();
         self.priorities = Priorities::default();
         self.outdated_from = None;
@@ -351,6 +356,7 @@ impl Mounts {
             slow_since: Time::ZERO,
             updates_merged: 0,
             owed: Owed::default(),
+            pacing: Pacing::default(),
             batch: None,
             is_in_batch: false,
             asking: None,

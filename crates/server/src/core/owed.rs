@@ -25,6 +25,9 @@ pub(super) struct Waiting {
     pub(super) owes_state: bool,
     /// Whether it was taken over from another server and had no image by then.
     pub(super) is_taken_over: bool,
+    /// Its updates are merged until it is their time, whether or not the output has
+    /// drained: it is not in the order.
+    is_paced: bool,
     /// Bytes of the updates that are merged.
     bytes: u32,
 }
@@ -114,7 +117,8 @@ impl Owed {
     /// to, contradict each other or the streams that there are.
     pub(super) fn check(&self, streams: &Streams) {
         for (stream_id, waiting) in &self.streams {
-            assert!(self.order.contains(stream_id), "stream {stream_id} waits and has no turn");
+            let has_turn = waiting.is_paced || self.order.contains(stream_id);
+            assert!(has_turn, "stream {stream_id} waits and has no turn");
             assert!(streams.contains(*stream_id), "stream {stream_id} waits and is not there");
             assert!(waiting.since.is_some() || waiting.bytes == 0, "of {stream_id}: {waiting:?}");
         }
@@ -175,9 +179,11 @@ impl Owed {
 
     /// Gives back the room of what was there.
     pub(super) fn give_back(&mut self) {
-        debug_assert!(self.is_empty() && self.streams.is_empty(), "what waits is in the order");
-        debug_assert_eq!(self.merged_bytes, 0, "what is merged waits");
-        *self = Self::default();
+        debug_assert!(self.is_empty(), "what waits is worked off");
+        debug_assert!(self.streams.values().all(|it| it.is_paced), "what waits is in the order");
+        let Self { merged_bytes, .. } = *self;
+        *self =
+            Self { streams: core::mem::take(&mut self.streams), merged_bytes, ..Self::default() };
     }
 
     /// All streams are closed.
@@ -211,6 +217,9 @@ impl Owed {
         let waiting = self.of(stream_id)?;
         let bytes = core::mem::take(&mut waiting.bytes) as usize;
         let since = waiting.since.take();
+        if waiting.is_paced {
+            self.streams.remove(&stream_id);
+        }
         self.merged_bytes -= bytes;
         since
     }
@@ -235,7 +244,9 @@ impl Owed {
     /// What of a stream is to wait, which is put in the order.
     pub(super) fn owe(&mut self, stream_id: i32) -> &mut Waiting {
         let Self { streams, order, .. } = self;
-        if !streams.contains_key(&stream_id) {
+        let known = streams.get_mut(&stream_id);
+        let has_turn = known.is_some_and(|waiting| !core::mem::take(&mut waiting.is_paced));
+        if !has_turn {
             if order.len() > 2 * streams.len() + SPARE {
                 let mut seen = Set::default();
                 order.retain(|it| streams.contains_key(it) && seen.insert(*it));
@@ -243,6 +254,11 @@ impl Owed {
             order.push_back(stream_id);
         }
         streams.entry(stream_id).or_default()
+    }
+
+    /// The same of one that waits until it is its time.
+    pub(super) fn pace(&mut self, stream_id: i32) -> &mut Waiting {
+        self.streams.entry(stream_id).or_insert(Waiting { is_paced: true, ..Waiting::default() })
     }
 
     /// The client of a stream is being told of the last state.

@@ -231,28 +231,31 @@ impl Core {
         self.review_mask(session, stream_id, out);
     }
 
-    /// A stream shows other fields by the policy that is in force now: from here on,
-    /// and with an image that has them.
+    /// A stream shows other fields, or has another quality, by the policy that is in force
+    /// now: from here on, and with an image that says so.
     pub(super) fn review_mask<O: Outputs>(
         &mut self,
         session: SessionId,
         stream_id: i32,
         out: &mut O,
     ) {
-        let mask = self.mask_of(session);
+        let (mask, interval_ms) = (self.mask_of(session), self.interval_ms_of(session));
         let Some((slot, cell)) = self.item_on(session, stream_id) else { return };
         let Self { mounts, items, .. } = self;
         let (Some(mount), Some(item)) = (mounts.get_mut(session), items.known_mut(slot)) else {
             return;
         };
         let form = item.watchers.form_at(cell).cloned().unwrap_or(Form::PLAIN);
-        if form.mask == mask {
+        let is_streaming = item.watchers.subscription(cell).is_some_and(|it| it.is_streaming());
+        let interval_ms = interval_ms.filter(|_| is_streaming);
+        if form.mask == mask && form.interval_ms == interval_ms {
             return;
         }
-        mount.set_form(&mut item.watchers, cell, Form { mask, ..form });
+        let has_other_fields = form.mask != mask;
+        mount.set_form(&mut item.watchers, cell, Form { mask, interval_ms, ..form });
         let is_private = item.is_private;
         let is_paused = mount.streams.item(stream_id).is_some_and(|it| it.state.is_paused());
-        self.statistics.streams_masked += 1;
+        self.statistics.streams_masked += u64::from(has_other_fields);
         let Some(watcher) = self.watcher(slot, cell) else { return };
         if planted!(UnmaskedImage) {
             return;
@@ -281,13 +284,17 @@ impl Core {
     /// Whether updates for a mount that does not keep up are merged; if not, it is cut
     /// when its output is full. What a role says comes before the configuration.
     pub(super) fn merges_for(&mut self, session: SessionId) -> bool {
-        let profile = self.profile_of(session);
-        let roles = self.entitlements.policy().zip(profile);
-        match roles.and_then(|(policy, profile)| policy.contract(profile)) {
+        match self.contract_of_roles(session) {
             None => self.config.conflation,
-            Some(Contract::Every) => false,
-            Some(Contract::LatestWhenSlow) => true,
+            Some(contract) => contract != Contract::Every,
         }
+    }
+
+    /// The contract that the roles of a mount's user name.
+    pub(super) fn contract_of_roles(&mut self, session: SessionId) -> Option<Contract> {
+        let profile = self.profile_of(session);
+        let (policy, profile) = self.entitlements.policy().zip(profile)?;
+        policy.contract(profile)
     }
 
     /// Whether a mount that sees an item may see what has this lock of its own.

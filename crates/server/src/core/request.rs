@@ -299,6 +299,7 @@ impl Core {
         let slot =
             found.unwrap_or_else(|| self.items.insert(&key, request.streaming, request.private));
         let mask = self.mask_of(session).filter(|_| !is_administrative(request.domain));
+        let interval_ms = self.interval_ms_of(session).filter(|_| request.streaming);
         let Some(item) = self.items.known_mut(slot) else { return Opened::Refused };
         if request.private {
             // What a private stream asks for is between its two ends.
@@ -309,7 +310,7 @@ impl Core {
         let cell = item.watchers.insert(subscription);
         self.mounts.standings.add(number, item.standing());
         let with_key = request.key_in_updates;
-        let form = Form { view, is_full_view: false, with_key, with_perm_data, mask };
+        let form = Form { view, is_full_view: false, with_key, with_perm_data, mask, interval_ms };
         if let Some(mount) = self.mounts.get_mut(session) {
             mount.set_form(&mut item.watchers, cell, form);
         }

@@ -151,7 +151,10 @@ impl Core {
         let Some(login) = &mount.login else { return true };
         let (peer, seats) = (mount.peer.ip().to_canonical(), self.mounts.users.seats());
         let answer = self.entitlements.log_in(self.now, &login.identity, peer, seats, login.seat);
-        let Err(denial) = answer else { return false };
+        let Err(denial) = answer else {
+            self.set_pace(session);
+            return false;
+        };
         let denial = match denial.code == StateCode::USER_UNKNOWN_TO_PERM_SYS {
             true => Denial { code: StateCode::NOT_ENTITLED, text: FORCED.to_owned() },
             false => denial,

@@ -215,8 +215,16 @@ impl Core {
         if is_left_out {
             return;
         }
+        let is_paced = gates & (gate::PACED | gate::SLOW) == gate::PACED;
+        let is_merged = watcher.has(mode::MERGED);
+        if is_paced && is_merged {
+            self.flush_before((slot, cell), &watcher, out);
+            if !self.watcher(slot, cell).is_some_and(|watcher| watcher.has(mode::LIVE)) {
+                return;
+            }
+        }
         let is_late = gates & gate::SLOW != 0
-            || watcher.has(mode::MERGED)
+            || is_merged && !is_paced
             || gates & gate::OUTDATED != 0 && self.is_outdated(&watcher);
         match is_late {
             true => self.put_image_off(slot, cell),

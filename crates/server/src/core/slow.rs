@@ -19,6 +19,7 @@ use tapeline_rwf::{
 
 use super::Core;
 use super::mount::{Login, gate};
+use super::pacing::DuePaces;
 use super::rows::Cell;
 use super::subscription::mode;
 use super::variant::write_form;
@@ -38,6 +39,8 @@ pub(super) struct SlowMounts {
     combiner: Combiner,
     /// Mounts whose output has drained, and for which something waits yet.
     draining: VecDeque<SessionId>,
+    /// Streams for which updates are merged until it is their time.
+    pub(super) paces: DuePaces,
 }
 
 impl SlowMounts {
@@ -122,7 +125,11 @@ impl Core {
         let merges = item.merges.get_or_insert_with(|| Box::new(merges()));
         let before = merges.bytes();
         subscription.set(mode::MERGED, true);
-        mount.owed.owe(subscription.stream_id()).since = Some(merges.join());
+        let waiting = match mount.is_slow {
+            true => mount.owed.owe(subscription.stream_id()),
+            false => mount.owed.pace(subscription.stream_id()),
+        };
+        waiting.since = Some(merges.join());
         mount.owed.grow(subscription.stream_id(), merges.bytes() - before);
         slow.change(before, merges.bytes());
     }
@@ -330,6 +337,7 @@ impl Core {
         };
         let session = mount.session;
         let Some(since) = mount.owed.take_merged(subscription.stream_id()) else { return };
+        mount.pacing.spend(subscription.stream_id(), self.now);
         if mounts.gate(session) & gate::PAUSED == 0
             && let Some(merges) = item.merges.take()
         {
@@ -364,6 +372,8 @@ impl Core {
         if is_several
             && self.config.announce_conflation
             && let Some(mount) = self.mounts.get_mut(watcher.session)
+            && (mount.is_slow || mount.owed.is_draining)
+            && !mount.pacing.is_on()
             && mount.owed.announce(watcher.stream_id)
             && !self.announce(slot, &watcher, StateCode::JIT_CONFLATION_STARTED, out)
             && let Some(mount) = self.mounts.get_mut(watcher.session)

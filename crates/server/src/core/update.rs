@@ -239,6 +239,10 @@ impl Core {
             }
             if gates & gate::OUTDATED != 0 && self.is_outdated(&watcher) {
                 self.put_image_off(slot, cell);
+            } else if gates & (gate::PACED | gate::SLOW | gate::FILTERED) == gate::PACED
+                && self.waits_for_pace((slot, cell), (watcher.session, watcher.stream_id), &update)
+            {
+                is_merged = true;
             } else if gates & gate::SLOW == 0 {
                 self.send_variant(slot, &watcher, &update, out);
             } else if gates & gate::FILTERED != 0 {

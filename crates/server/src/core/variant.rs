@@ -12,6 +12,7 @@ use tapeline_rwf::{
 
 use super::copies::Gathered;
 use super::forms::Form;
+use super::pacing::quality_within;
 use crate::Shared;
 
 /// What may differ between receivers of one message.
@@ -233,6 +234,9 @@ fn shape<'m>(msg: Msg<'m>, form: &Form, key: MsgKey<'m>) -> Msg<'m> {
         }
         Msg::Refresh(mut refresh) => {
             refresh.perm_data = keep(refresh.perm_data);
+            if let Some(interval_ms) = form.interval_ms {
+                refresh.qos = quality_within(interval_ms, refresh.qos);
+            }
             let has_news =
                 refresh.state.data == DataState::OK && refresh.state.code == StateCode::NONE;
             if form.is_full_view && has_news {

@@ -225,6 +225,9 @@ impl Watchers {
             debug_assert!(false, "a cell with a watcher");
             return;
         };
+        if subscription.form() == 0 && form == Form::PLAIN {
+            return;
+        }
         let forms = self.forms.get_or_insert_default();
         let before = match subscription.form() {
             Subscription::FAR => forms.far.remove(&subscription.order()).unwrap_or_default(),

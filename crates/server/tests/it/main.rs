@@ -30,6 +30,7 @@ mod masked;
 mod memory;
 mod model;
 mod no_allocation;
+mod paced;
 mod posts;
 mod preempted;
 mod private_streams;
