@@ -349,6 +349,11 @@ fn faults_name_the_line_and_the_nearest_key() {
         ["p.toml:4: user `a` is on line 2 already"]
     );
     assert_eq!(faults("default = \"deny\"\n"), ["p.toml:1: the policy needs `version = 1`"]);
+    assert_eq!(
+        faults("version = 1\n[[role]]\nname = \"a\"\ncontract = \"latest-within 250\"\n"),
+        ["p.toml:4: `contract` is `latest-within 250`; give every, latest-when-slow, \
+             latest-within N ms (1 to 65534) or at-most N/s (1 to 1000)"]
+    );
     let all = faults(
         "version = 1\ndefault = \"yes\"\n[[product]]\nname = \"p\"\nservice = \"S\"\npe = [1, \"9-2\"]\n[[user]]\nname = \"a\"\nuntil = \"tomorrow\"\nnetworks = [\"10.0.0.0/99\"]\n",
     );

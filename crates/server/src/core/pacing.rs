@@ -230,17 +230,17 @@ impl Core {
 
 /// The quality of a stream of which no more is sent than once in an interval: that of
 /// its item, unless that is slower by itself.
-pub(super) fn quality_within(interval_ms: u16, of_item: Option<Qos>) -> Option<Qos> {
+pub(super) fn quality_within(interval_ms: u16, of_item: Option<Qos>) -> Qos {
     let of_item = of_item.unwrap_or(Qos::REALTIME_TICK_BY_TICK);
     let is_faster = match of_item.rate {
         Rate::TICK_BY_TICK => true,
         Rate::TIME_CONFLATED => of_item.rate_info_ms < interval_ms,
         _ => false,
     };
-    Some(match is_faster {
+    match is_faster {
         true => Qos { rate: Rate::TIME_CONFLATED, rate_info_ms: interval_ms, ..of_item },
         false => of_item,
-    })
+    }
 }
 
 #[cfg(test)]
@@ -312,7 +312,7 @@ mod tests {
 
     #[test]
     fn an_item_that_is_slower_by_itself_keeps_its_quality() {
-        let within = |of_item| quality_within(250, of_item).unwrap();
+        let within = |of_item| quality_within(250, of_item);
         let time = |rate_info_ms| Qos {
             rate: Rate::TIME_CONFLATED,
             rate_info_ms,

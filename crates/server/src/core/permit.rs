@@ -30,7 +30,7 @@ use super::forms::Form;
 use super::item::Item;
 use super::services::Services;
 use super::stream::{Entry, Stream};
-use super::subscription::mode;
+use super::subscription::{Subscription, mode};
 use crate::Outputs;
 
 /// The field that holds an item's code where it has no lock.
@@ -246,7 +246,7 @@ impl Core {
             return;
         };
         let form = item.watchers.form_at(cell).cloned().unwrap_or(Form::PLAIN);
-        let is_streaming = item.watchers.subscription(cell).is_some_and(|it| it.is_streaming());
+        let is_streaming = item.watchers.subscription(cell).is_some_and(Subscription::is_streaming);
         let interval_ms = interval_ms.filter(|_| is_streaming);
         if form.mask == mask && form.interval_ms == interval_ms {
             return;

@@ -235,7 +235,7 @@ fn shape<'m>(msg: Msg<'m>, form: &Form, key: MsgKey<'m>) -> Msg<'m> {
         Msg::Refresh(mut refresh) => {
             refresh.perm_data = keep(refresh.perm_data);
             if let Some(interval_ms) = form.interval_ms {
-                refresh.qos = quality_within(interval_ms, refresh.qos);
+                refresh.qos = Some(quality_within(interval_ms, refresh.qos));
             }
             let has_news =
                 refresh.state.data == DataState::OK && refresh.state.code == StateCode::NONE;
