@@ -108,7 +108,7 @@ impl User {
         let mut frame = vec![0x81];
         match text.len() {
             short @ 0..126 => frame.push(0x80 | short as u8),
-            long if long <= usize::from(u16::MAX) => {
+            long if u16::try_from(long).is_ok() => {
                 frame.push(0xFE);
                 frame.extend((long as u16).to_be_bytes());
             }

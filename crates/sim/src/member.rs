@@ -168,8 +168,8 @@ impl HubMember {
             // Every other service goes back to its first source; an item of the others
             // goes on while any source has it.
             let mirroring = |service: usize| Mirroring {
-                failback_ms: (service % 2 == 0).then_some(4_000),
-                outlives_close: service % 2 == 1,
+                failback_ms: service.is_multiple_of(2).then_some(4_000),
+                outlives_close: !service.is_multiple_of(2),
             };
             let services = 0..shape.services;
             config.mirrored =
