@@ -9,6 +9,7 @@ mod distribution;
 mod error;
 mod feeding;
 mod flow;
+mod gateway;
 mod identity;
 mod market;
 mod reference;
@@ -16,17 +17,18 @@ mod shell;
 mod traders;
 
 pub use crate::core::{
-    Differs, Door, Exchange, ExchangeConfig, ExchangeCounts, Keeping, Operation, Outputs, Plan,
-    ReaderConfig, Scope, SessionId, Stage, UserConfig,
+    Differs, Door, Exchange, ExchangeConfig, ExchangeCounts, GatewayTerms, Keeping, Operation,
+    Outputs, Plan, ReaderConfig, Scope, SessionId, Stage, UserConfig,
 };
 pub use distribution::Distribution;
 pub use error::{ExchangeError, OperateError};
 pub use feeding::{FeedConfig, FeedCounts, FeedHandler, FeedOutputs, FeedSockets, Feeding, Link};
 pub use flow::{Flow, Message, MessageKind, Report, Runner, hash};
+pub use gateway::{GatewayConfig, GatewayCounts};
 pub use market::Market;
 pub use reference::counters_reference;
 pub use shell::{
-    JournalSettings, Line, Receiver, Replayed, ReplicaSettings, StageRow, Stages, Venue,
+    GatewayVenue, GatewayVenueConfig, JournalSettings, Line, Receiver, Replayed, ReplicaSettings, StageRow, Stages, Venue,
     VenueConfig, replay,
 };
 pub use traders::{Traded, Traders};

@@ -5,6 +5,15 @@
 //!                  │ 2 intervals      │ the client closes                 │ 1 s
 //!                  └──────────────────┴───────────────────────────────────┴────────▶ Closed
 //! ```
+//!
+//! Where who decides is in another process, a logon is Asked on its way from Waiting to
+//! Active, and the time that Waiting has goes on.
+//!
+//! ```text
+//!  Waiting ──logon──▶ Asked ──granted──▶ Active
+//!     ▲                 │ refused
+//!     └─────────────────┘
+//! ```
 
 use std::time::Duration;
 
@@ -59,6 +68,9 @@ pub enum Admission {
     /// Refused with a code: 2 already logged in, 3 the new password will not do,
     /// 8 locked, 9 expired, 11 unauthorised.
     Refused(i32),
+    /// Somebody else says so later, by [`Acceptor::decided`]; until then nothing but the
+    /// logon is there.
+    Later,
 }
 
 /// A request of the client that is for the exchange.
@@ -103,6 +115,10 @@ pub enum Verdict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Waiting {
+        until: Time,
+    },
+    /// The logon is somebody else's to decide.
+    Asked {
         until: Time,
     },
     Active,
@@ -191,7 +207,7 @@ impl Acceptor {
     /// When [`timeout`](Self::timeout) is to be called.
     pub fn deadline(&self) -> Time {
         match self.state {
-            State::Waiting { until } | State::Leaving { until } => until,
+            State::Waiting { until } | State::Asked { until } | State::Leaving { until } => until,
             State::Active => {
                 let beat = self.said.after(self.limits.heartbeat);
                 beat.min(self.silent_at())
@@ -203,7 +219,9 @@ impl Acceptor {
     /// Time has passed.
     pub fn timeout(&mut self, now: Time, out: &mut impl Outputs) -> Verdict {
         match self.state {
-            State::Waiting { until } | State::Leaving { until } if now >= until => {
+            State::Waiting { until } | State::Asked { until } | State::Leaving { until }
+                if now >= until =>
+            {
                 self.state = State::Closed;
             }
             State::Active if now >= self.silent_at() => {
@@ -261,7 +279,7 @@ impl Acceptor {
         match (&message, self.state) {
             (Message::Logon(logon), State::Waiting { .. }) => self.log_on(now, logon, out),
             (Message::Logon(_), _) => self.reply(now, 2, 0, out),
-            (_, State::Waiting { .. }) => {
+            (_, State::Waiting { .. } | State::Asked { .. }) => {
                 let fault = Fault { code: NOT_LOGGED_ON, field: "Logon" };
                 self.reject(now, kind, fault, cl_ord_id(&message), out);
             }
@@ -284,13 +302,34 @@ impl Acceptor {
     }
 
     fn admit(&mut self, now: Time, logon: &Logon, out: &mut impl Outputs) {
-        match out.admit(logon) {
-            Admission::Granted { password_days } => {
+        let admission = out.admit(logon);
+        self.admitted(now, admission, out);
+    }
+
+    /// What was to be decided [later](Admission::Later) is.
+    pub fn decided(
+        &mut self,
+        now: Time,
+        admission: Admission,
+        out: &mut impl Outputs,
+    ) -> Verdict {
+        if let State::Asked { until } = self.state {
+            self.state = State::Waiting { until };
+            self.admitted(now, admission, out);
+        }
+        self.verdict()
+    }
+
+    fn admitted(&mut self, now: Time, admission: Admission, out: &mut impl Outputs) {
+        match (admission, self.state) {
+            (Admission::Granted { password_days }, _) => {
                 self.state = State::Active;
                 self.reply(now, 0, password_days, out);
             }
-            Admission::Silent => self.state = State::Closed,
-            Admission::Refused(code) => self.reply(now, code, 0, out),
+            (Admission::Silent, _) => self.state = State::Closed,
+            (Admission::Refused(code), _) => self.reply(now, code, 0, out),
+            (Admission::Later, State::Waiting { until }) => self.state = State::Asked { until },
+            (Admission::Later, _) => {}
         }
     }
 

@@ -54,6 +54,8 @@ impl Kind {
     pub const SPONSOR: Self = Self(16);
     /// Operators want something done: a halt, its end, orders or a trade cancelled.
     pub const OPERATE: Self = Self(17);
+    /// The session of a user is at a gateway in a process of its own.
+    pub const GATEWAY: Self = Self(18);
 }
 
 /// One command.

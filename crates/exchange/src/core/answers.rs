@@ -29,6 +29,8 @@ pub(crate) enum Answer {
     Snapshot { next: usize, segment: SnapshotRequest },
     /// Reports of a user.
     Recovery { user: u16, next: i32, is_whole: bool },
+    /// Reports of a user whose session goes on behind a broken link.
+    Resumed { user: u16, next: i32 },
     /// Orders that are alive, to a drop copy.
     Orders(OrdersAsked),
     /// Trades of the day, to who settles them.
@@ -86,6 +88,34 @@ impl Floor {
         }
     }
 
+    /// Goes on with what a session missed. Returns whether that was all; `None` if some
+    /// of it is not kept any more.
+    pub(super) fn catch_up(
+        &mut self,
+        session: SessionId,
+        user: u16,
+        next: &mut i32,
+        out: &mut impl Outputs,
+    ) -> Option<bool> {
+        if *next < self.cache.oldest() {
+            return None;
+        }
+        while *next <= self.cache.last() {
+            if out.queued(session) >= SLICE_BYTES {
+                return Some(false);
+            }
+            let end = next.saturating_add(SLICE as i32).min(self.cache.last() + 1);
+            for number in *next..end {
+                if let Some(message) = self.cache.get(user, number) {
+                    self.counts.recovered += 1;
+                    out.send(session, message);
+                }
+            }
+            *next = end;
+        }
+        Some(true)
+    }
+
     /// Goes on with what a reader asked for, and begins what it asks for next.
     pub(super) fn serve(
         &mut self,
@@ -107,7 +137,10 @@ impl Floor {
             let is_done = match going {
                 Answer::Replay { next, end } => self.replay(session, next, *end, out),
                 Answer::Snapshot { next, segment } => self.snapshot(session, next, segment, out),
-                Answer::Recovery { .. } | Answer::Orders(_) | Answer::Trades(_) => true,
+                Answer::Recovery { .. }
+                | Answer::Resumed { .. }
+                | Answer::Orders(_)
+                | Answer::Trades(_) => true,
             };
             if is_done {
                 *answer = None;

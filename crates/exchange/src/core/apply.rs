@@ -12,6 +12,7 @@ use tapeline_time::Time;
 
 use super::floor::{Differs, Floor, Moment, is_of_instrument};
 use super::gate::{Checked, Turned};
+use super::gateways::Place;
 use super::ledger::Kept;
 use super::reports::Asked;
 use super::requests;
@@ -38,6 +39,9 @@ impl Floor {
 
     fn perform(&mut self, at: Moment, command: &Sequenced<'_>, out: &mut impl Outputs) {
         let user = command.user;
+        if self.is_astray(command) {
+            return;
+        }
         match command.kind {
             Kind::NEW | Kind::QUOTE | Kind::REPLACE | Kind::CANCEL | Kind::MASS_CANCEL => {
                 match Message::read(command.payload) {
@@ -52,7 +56,14 @@ impl Floor {
             Kind::OPERATE => self.operate(at, command.payload, out),
             Kind::SPONSOR => self.sponsor(at, user, command.payload, out),
             Kind::CANCEL_TRADE => self.cancel_trade(at, user, command.payload, out),
-            Kind::DISCONNECT => self.disconnect(at, user, out),
+            Kind::DISCONNECT => {
+                self.users.set_gateway(user, 0);
+                self.disconnect(at, user, out);
+            }
+            Kind::GATEWAY => {
+                let gateway = Place::read(command.payload).map_or(0, |place| place.gateway);
+                self.users.set_gateway(user, gateway);
+            }
             Kind::NUMBERS => self.desks.note(user, command.payload),
             Kind::SESSION => self.turn(at, command.payload, out),
             Kind::TICK => self.run(at, &Command::Tick, Asked::Nothing, out),
@@ -124,10 +135,11 @@ impl Floor {
         });
     }
 
-    /// Another one leads: no session of before is there any more.
+    /// Another one leads: no session of before is there any more, but those that gateways
+    /// in processes of their own have.
     fn succeed(&mut self, at: Moment, out: &mut impl Outputs) {
         for user in 0..self.users.len() as u16 {
-            if self.ledger.goes_with(user, 0).is_some() {
+            if self.users.gateway_of(user) == 0 && self.ledger.goes_with(user, 0).is_some() {
                 self.disconnect(at, user, out);
             }
         }
@@ -258,7 +270,9 @@ impl Floor {
         let is_it = |number: &u16| {
             let user = self.users.get(*number);
             let goes = self.ledger.goes_with(*number, 0).is_some();
-            goes && user.is_some_and(|user| user.auto_cancel && user.session.is_none())
+            goes && user.is_some_and(|user| {
+                user.auto_cancel && user.session.is_none() && user.gateway == 0
+            })
         };
         (0..self.users.len() as u16).filter(is_it).collect()
     }

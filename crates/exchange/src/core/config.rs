@@ -40,6 +40,19 @@ pub struct ReaderConfig {
     pub password: String,
 }
 
+/// What gateways in processes of their own and their market have agreed on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GatewayTerms {
+    /// The numbers that there are, above 0.
+    pub numbers: Vec<u16>,
+    /// A link on which nothing comes for so long is broken.
+    pub silence: Duration,
+    /// Sessions at a gateway without a link are over after so long.
+    pub grace: Duration,
+    /// Another one for each start that forgets what was before; 0 with a journal.
+    pub history: u64,
+}
+
 /// What an exchange is made of.
 #[derive(Clone, Debug)]
 pub struct ExchangeConfig {
@@ -79,6 +92,8 @@ pub struct ExchangeConfig {
     pub order_cache_messages: usize,
     /// A client that leaves more bytes unread is logged out.
     pub max_output_bytes: usize,
+    /// Gateways in processes of their own; `None`: there are none.
+    pub gateways: Option<GatewayTerms>,
 }
 
 impl Default for ExchangeConfig {
@@ -103,6 +118,7 @@ impl Default for ExchangeConfig {
             max_sessions: 1_000,
             order_cache_messages: 65_000,
             max_output_bytes: 4 << 20,
+            gateways: None,
         }
     }
 }

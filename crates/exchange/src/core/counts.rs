@@ -1,6 +1,7 @@
 //! What an exchange counts.
 
 use tapeline_counters::counts;
+use tapeline_sequence::Kind;
 
 counts! {
     /// What the market of a process counts.
@@ -86,6 +87,13 @@ counts! {
         operations: u64 = total;
         /// News that drop copies were sent: halts, circuit breaks, and their ends.
         news: u64 = total;
+        /// Gateways in processes of their own that are linked.
+        gateways: usize = now;
+        /// Links of such gateways since the start.
+        gateway_links: u64 = total;
+        /// Requests of gateways that came when their client's session was over: they are
+        /// not done.
+        strays: u64 = total;
         /// Units of market data.
         units: u64 = total;
         /// Bytes of them, on one line.
@@ -114,6 +122,19 @@ counts! {
 }
 
 impl ExchangeCounts {
+    /// Counts a request that a gateway in a process of its own has looked at.
+    pub(super) fn note_request(&mut self, kind: Kind) {
+        let count = match kind {
+            Kind::NEW => &mut self.new_orders,
+            Kind::QUOTE => &mut self.quotes,
+            Kind::REPLACE => &mut self.amendments,
+            Kind::CANCEL => &mut self.cancels,
+            Kind::MASS_CANCEL => &mut self.mass_cancels,
+            _ => return,
+        };
+        *count += 1;
+    }
+
     /// Counts a message of a session that is a reject.
     pub(super) fn note_rejected(&mut self, bytes: &[u8]) {
         self.rejected += u64::from(bytes.get(3) == Some(&b'3'));

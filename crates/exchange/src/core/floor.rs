@@ -15,9 +15,11 @@ use tapeline_time::Time;
 use super::cache::Cache;
 use super::fix::Desks;
 use super::gate::Checked;
+use super::gateways::Gateways;
 use super::ledger::Ledger;
 use super::quotes::Quotes;
-use super::reports::{Asked, DOWN, Reporter};
+use super::refusals::{DOWN, instrument_of};
+use super::reports::{Asked, Reporter};
 use super::sponsors::Sponsors;
 use super::trades::Trades;
 use super::users::{Readers, Users};
@@ -81,6 +83,7 @@ pub(super) struct Floor {
     pub(super) published: Time,
     /// Clients are let in.
     pub(super) is_open: bool,
+    pub(super) gateways: Gateways,
     quiet: Duration,
 }
 
@@ -117,6 +120,7 @@ impl Floor {
             differs: None,
             published: Time::ZERO,
             is_open: true,
+            gateways: Gateways::new(config),
             quiet: config.quiet,
         }
     }
@@ -155,7 +159,8 @@ impl Floor {
         let orders = self.market.engine().alive() as usize;
         let clients = self.users.logged_on();
         let (fix_waiting, fix_lost) = self.desks.waiting();
-        ExchangeCounts { clients, orders, fix_waiting, fix_lost, ..self.counts }
+        let gateways = self.gateways.linked();
+        ExchangeCounts { clients, orders, fix_waiting, fix_lost, gateways, ..self.counts }
     }
 
     /// When an answer of the gateway's own is made.
@@ -183,6 +188,9 @@ impl Floor {
             _ => Channel::RealTime,
         };
         // Who settles has a door, and no other one.
+        if let Some(user) = self.users.named(logon.user).filter(|_| channel == Channel::RealTime) {
+            self.make_room(user);
+        }
         let settles = self.users.named(logon.user).is_some_and(|it| self.desks.is_settler(it));
         let admission = match self.is_open {
             true if settles != (door == Door::PostTrade) => Admission::Silent,
@@ -205,6 +213,7 @@ impl Floor {
                 self.counts.logons_refused += 1;
                 tracing::debug!(user, door, "logon refused: another replica leads, or none");
             }
+            Admission::Later => {}
             Admission::Refused(code) => {
                 self.counts.logons_refused += 1;
                 tracing::warn!(user, door, code, "logon refused");
@@ -227,19 +236,16 @@ impl Floor {
         out: &mut impl Outputs,
     ) -> Option<u16> {
         let user = self.users.at(session)?;
-        let (count, instrument) = match input {
-            Input::New(order) => (&mut self.counts.new_orders, Some(order.instrument_id)),
-            Input::Quote(quote) => (&mut self.counts.quotes, Some(quote.instrument_id)),
-            Input::Replace(replace) => (&mut self.counts.amendments, Some(replace.instrument_id)),
-            Input::Cancel(cancel) => (&mut self.counts.cancels, Some(cancel.instrument_id)),
-            Input::MassCancel(cancel) => {
-                let instrument = is_of_instrument(cancel).then_some(cancel.instrument_id);
-                (&mut self.counts.mass_cancels, instrument)
-            }
+        let count = match input {
+            Input::New(_) => &mut self.counts.new_orders,
+            Input::Quote(_) => &mut self.counts.quotes,
+            Input::Replace(_) => &mut self.counts.amendments,
+            Input::Cancel(_) => &mut self.counts.cancels,
+            Input::MassCancel(_) => &mut self.counts.mass_cancels,
             Input::Missed(_) => return None,
         };
         *count += 1;
-        if instrument.is_none_or(|instrument| self.book(instrument).is_some()) {
+        if instrument_of(input).is_none_or(|instrument| self.book(instrument).is_some()) {
             return Some(user);
         }
         let here = self.here(now);

@@ -8,6 +8,7 @@ use tapeline_time::Time;
 
 use super::SessionId;
 use super::day::Day;
+use super::gateways::Place;
 
 /// The gateways of this process.
 const GATEWAYS: Source = Source(1);
@@ -189,6 +190,26 @@ impl Gate {
         self.payload.clear();
         self.payload.extend_from_slice(&Checked { index, hash: hash.0 }.to_bytes());
         let _ = self.offer(now, Source::OWN, Kind::CHECK, (0, 0));
+    }
+
+    /// The session of a user is at a gateway in a process of its own.
+    pub(super) fn seat(&mut self, now: Time, user: u16, gateway: u16) {
+        self.payload.clear();
+        self.payload.extend_from_slice(&Place { gateway, user }.to_bytes());
+        let _ = self.offer(now, GATEWAYS, Kind::GATEWAY, (user, 0));
+    }
+
+    /// A command that has its number waits for its turn.
+    pub(super) fn take(&mut self, command: &Command<'_>) -> Result<(), NotTaken> {
+        match self.is_halted {
+            true => Err(NotTaken::Full),
+            false => self.sequencer.offer(command),
+        }
+    }
+
+    /// The number of the last command of a stream.
+    pub(super) fn last_number(&self, source: Source) -> u64 {
+        self.sequencer.last_number(source)
     }
 
     fn offer(

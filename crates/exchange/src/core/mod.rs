@@ -20,6 +20,7 @@
 //! | `ledger` | what the engine does not know of an order: its owner's name for it |
 //! | `quotes` | which orders are the sides of whose quote |
 //! | `requests`, `reports` | from the gateway's messages to commands, from events to its messages |
+//! | `gateways` | gateways in processes of their own: links, and who is there |
 //! | `fix` | the same messages in FIX, and the sessions of who speaks it |
 //! | `cache` | the last reports, for the recovery channel |
 //! | `settling` | trades behind the match: confirmed, cancelled |
@@ -42,9 +43,12 @@ mod day;
 mod fix;
 mod floor;
 mod gate;
+mod gateways;
 mod ledger;
 mod operate;
+mod outputs;
 mod quotes;
+mod refusals;
 mod reports;
 mod requests;
 mod settling;
@@ -56,19 +60,20 @@ mod users;
 
 use std::time::Duration;
 
-use tapeline_layout::Text;
 use tapeline_mitch::{Service, ServiceOutputs};
 use tapeline_ntg::session::Logon;
-use tapeline_ntg::{Acceptor, Admission, Channel, Input, Message, Verdict};
-use tapeline_sequence::{Command, EventHash, Kind};
+use tapeline_ntg::{Acceptor, Admission, Channel, Input, Verdict};
+use tapeline_sequence::{EventHash, Kind};
 use tapeline_time::Time;
 
-pub use config::{ExchangeConfig, ReaderConfig, UserConfig};
+pub use config::{ExchangeConfig, GatewayTerms, ReaderConfig, UserConfig};
 pub use counts::ExchangeCounts;
 pub use day::Plan;
 pub use operate::{Operation, Scope};
+pub use outputs::{Door, Keeping, Outputs, SessionId, Stage};
 
 pub use floor::Differs;
+pub(crate) use refusals::{DOWN, TOO_SLOW, down, down_as, instrument_of, request_kind, unknown};
 pub(crate) use standing::Nobody;
 
 use answers::Answer;
@@ -76,10 +81,8 @@ use day::Day;
 use fix::{About, CancelAsked, FixTalk};
 use floor::Floor;
 use gate::Gate;
+use gateways::{Link, Member};
 use standing::Standing;
-
-/// Why a client is logged out that leaves too much unread.
-const TOO_SLOW: &str = "too slow";
 
 /// How often the market looks at the time.
 const TICK: Duration = Duration::from_millis(10);
@@ -87,129 +90,14 @@ const TICK: Duration = Duration::from_millis(10);
 /// Bytes of entries that wait to be kept; with more, clients are not read.
 const MAX_PENDING_BYTES: usize = 8 << 20;
 
-/// A connection, by its place among those that there are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SessionId(pub u32);
-
-/// What a connection has come for: each has a port of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Door {
-    /// Orders, by the native gateway.
-    Orders,
-    /// Reports that a client missed.
-    Recovery,
-    /// Messages of market data again.
-    Replay,
-    /// All orders that are shown.
-    Snapshot,
-    /// Orders, and copies of reports, by FIX.
-    Fix,
-    /// Confirmations of trades, by FIX.
-    PostTrade,
-}
-
-impl Door {
-    /// All there are.
-    pub const ALL: [Self; 6] =
-        [Self::Orders, Self::Recovery, Self::Replay, Self::Snapshot, Self::Fix, Self::PostTrade];
-
-    /// Its name in the log and in the ready file.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Orders => "orders",
-            Self::Recovery => "recovery",
-            Self::Replay => "replay",
-            Self::Snapshot => "snapshot",
-            Self::Fix => "fix",
-            Self::PostTrade => "post-trade",
-        }
-    }
-
-    /// What the exchange calls itself in FIX there.
-    const fn comp_id(self) -> &'static [u8] {
-        match self {
-            Self::PostTrade => b"PTGW",
-            _ => b"FGW",
-        }
-    }
-}
-
-/// How far an order is on its way through the market, for whoever measures: a core has
-/// no clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
-    /// A client's bytes are there.
-    Read,
-    /// The gateway has looked at them; what they ask for waits for its turn.
-    Asked,
-    /// It is in an entry.
-    Sequenced,
-    /// The entry is kept, and is being done.
-    Kept,
-    /// The engine has done a command.
-    Matched,
-    /// Owners of orders were told.
-    Told,
-    /// Market data is out.
-    Published,
-}
-
-impl Stage {
-    /// All, in their order.
-    pub const ALL: [Self; 7] = [
-        Self::Read,
-        Self::Asked,
-        Self::Sequenced,
-        Self::Kept,
-        Self::Matched,
-        Self::Told,
-        Self::Published,
-    ];
-}
-
-/// What an exchange does.
-pub trait Outputs {
-    /// Bytes go to a connection.
-    fn send(&mut self, session: SessionId, bytes: &[u8]);
-
-    /// A connection is closed when what was sent is out; it is not heard of again.
-    fn close(&mut self, session: SessionId);
-
-    /// A unit of market data goes out, on all lines.
-    fn publish(&mut self, unit: &[u8]);
-
-    /// How many bytes of a connection have not gone out yet.
-    fn queued(&self, session: SessionId) -> usize;
-
-    /// An entry is to be kept before anybody hears what it leads to. What keeps
-    /// nothing has it at once.
-    fn keep(&mut self, _index: u64, _entry: &[u8]) -> Keeping {
-        Keeping::Done
-    }
-
-    /// What all events up to an entry come to.
-    fn checked(&mut self, _index: u64, _hash: EventHash) {}
-
-    /// Something has come so far. Who measures nothing pays nothing.
-    #[inline]
-    fn reached(&mut self, _stage: Stage) {}
-}
-
-/// Whether an entry is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Keeping {
-    /// It is.
-    Done,
-    /// [`Exchange::committed`] will be called when it is.
-    UnderWay,
-}
-
 /// Who is at a connection.
 #[derive(Debug)]
 enum Seat {
     Client { acceptor: Acceptor, channel: Channel, answer: Option<Answer> },
     Reader { service: Service, door: Door, answer: Option<Answer> },
     Fix { acceptor: Box<tapeline_fix::Acceptor>, door: Door, answer: Option<Answer> },
+    Link(Box<Link>),
+    Member(Member),
 }
 
 /// One market in one thread.
@@ -258,6 +146,7 @@ impl Exchange {
                 for user in self.floor.forsaken() {
                     self.gate.disconnect(now, user);
                 }
+                self.floor.expect_gateways(now);
             }
         }
         self.gate.turn(now, self.floor.ns(now));
@@ -267,6 +156,7 @@ impl Exchange {
     /// Puts all that has come since into one order, as one entry, and does it when
     /// it is kept: the end of a turn of a shell.
     pub fn cycle(&mut self, now: Time, out: &mut impl Outputs) {
+        self.see_off(now);
         while let Some((index, entry)) = self.gate.sequence(self.floor.ns(now)) {
             self.floor.counts.entries += 1;
             out.reached(Stage::Sequenced);
@@ -287,6 +177,7 @@ impl Exchange {
         }
         while let Some(entry) = self.gate.next(index) {
             self.floor.apply(now, &entry, out);
+            self.floor.gateways.note(&entry);
             let checkpoint = self.floor.checkpoint;
             if checkpoint.index == self.floor.applied && self.has_clock() {
                 let hash = EventHash(checkpoint.hash);
@@ -294,6 +185,8 @@ impl Exchange {
                 out.checked(checkpoint.index, hash);
             }
         }
+        self.floor.gateways.tell(out);
+        self.look_at_waiting(now, out);
         self.open_if_decided(now);
         self.close_slow(now, out);
     }
@@ -304,7 +197,9 @@ impl Exchange {
     pub fn halt(&mut self, now: Time, maybe: u64, out: &mut impl Outputs) {
         let floor = &mut self.floor;
         self.gate.halt(maybe, |command| {
-            if let Some(name) = asked_as(command) {
+            if gateways::gateway_of(command.source) != 0 {
+                floor.gateways.refuse(command, out);
+            } else if let Some(name) = refusals::asked_as(command.payload) {
                 floor.refuse_down(now, command.user, name, out);
             } else if command.kind == Kind::CANCEL_TRADE
                 && let Some(asked) = CancelAsked::read(command.payload)
@@ -328,10 +223,6 @@ impl Exchange {
 
     /// A connection has come through a door. `None`: there are too many.
     pub fn accepted(&mut self, now: Time, door: Door) -> Option<SessionId> {
-        let Some(place) = self.seats.iter().position(Option::is_none) else {
-            self.floor.counts.turned_away += 1;
-            return None;
-        };
         let native = |channel| {
             let acceptor = Acceptor::of(channel, now, self.floor.limits);
             Seat::Client { acceptor, channel, answer: None }
@@ -348,6 +239,16 @@ impl Exchange {
                 let acceptor = tapeline_fix::Acceptor::new(now, door.comp_id(), limits);
                 Seat::Fix { acceptor: Box::new(acceptor), door, answer: None }
             }
+            Door::Gateways => Seat::Link(Box::new(Link::new(now))),
+        };
+        self.sit_down(now, seat)
+    }
+
+    /// A connection has a place from now on, if there is one.
+    fn sit_down(&mut self, now: Time, seat: Seat) -> Option<SessionId> {
+        let Some(place) = self.seats.iter().position(Option::is_none) else {
+            self.floor.counts.turned_away += 1;
+            return None;
         };
         self.seats[place] = Some(seat);
         self.floor.said[place] = now;
@@ -382,6 +283,8 @@ impl Exchange {
                 FixTalk { floor, gate, now, session, door: *door, answer, out }
                     .received(acceptor, bytes)
             }
+            Seat::Link(_) => self.link_received(now, session, bytes, out),
+            Seat::Member(_) => true,
         };
         out.reached(Stage::Asked);
         match goes_on {
@@ -413,6 +316,8 @@ impl Exchange {
                 }
             }
             Some(Seat::Reader { .. }) => self.floor.readers.left(session),
+            Some(Seat::Link(link)) => self.end_link(now, session, link),
+            Some(Seat::Member(_)) => {}
         }
         true
     }
@@ -429,6 +334,8 @@ impl Exchange {
                 let (floor, gate) = (&mut self.floor, &mut self.gate);
                 FixTalk { floor, gate, now, session, door: *door, answer, out }.answer();
             }
+            Seat::Member(_) => self.answer_member(now, session, out),
+            Seat::Link(_) => {}
         }
     }
 
@@ -447,6 +354,13 @@ impl Exchange {
                     FixTalk { floor, gate, now, session, door: *door, answer, out }
                         .log_out(acceptor, TOO_SLOW);
                 }
+                // Its gateway does not read.
+                Some(Seat::Member(member)) => {
+                    let link = member.link();
+                    self.leave(now, link, out);
+                    continue;
+                }
+                Some(Seat::Link(_)) => {}
                 Some(Seat::Reader { .. }) | None => continue,
             }
             self.leave(now, session, out);
@@ -473,6 +387,8 @@ impl Exchange {
             }
             self.floor.sponsors.look(now, &self.floor.users, &mut self.gate);
             self.floor.beat(now, out);
+            self.give_up_gateways(now);
+            self.look_at_waiting(now, out);
         }
         for place in 0..self.seats.len() {
             let session = SessionId(place as u32);
@@ -490,6 +406,8 @@ impl Exchange {
                     FixTalk { floor, gate, now, session, door: *door, answer, out }
                         .timeout(acceptor)
                 }
+                Some(Seat::Member(_)) => true,
+                Some(Seat::Link(_)) => self.link_timeout(now, session, out),
             };
             match goes_on {
                 true => self.answer(now, session, out),
@@ -567,18 +485,6 @@ fn ask(
     if gate.ask(now, (session, user), input, frame).is_err() {
         let (name, about) = About::of(input);
         floor.refuse_down(now, user, (name, about.request), out);
-    }
-}
-
-/// The client's name for what a command asks for, if a client does, and its type.
-fn asked_as(command: &Command<'_>) -> Option<(Text<20>, u8)> {
-    match Message::read(command.payload)? {
-        Message::NewOrder(order) => Some((order.cl_ord_id, b'D')),
-        Message::NewQuote(quote) => Some((quote.cl_ord_id, b'S')),
-        Message::CancelReplace(replace) => Some((replace.cl_ord_id, b'G')),
-        Message::Cancel(cancel) => Some((cancel.cl_ord_id, b'F')),
-        Message::MassCancel(cancel) => Some((cancel.cl_ord_id, b'q')),
-        _ => None,
     }
 }
 

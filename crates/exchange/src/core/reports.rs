@@ -5,7 +5,7 @@ use tapeline_instrument::{IdSpace, OrderId, Session};
 use tapeline_layout::Text;
 use tapeline_matching::{BookId, Ending, Entry, Event, Order, Part, Refusal, Shown};
 use tapeline_ntg::client::{Cancel, CancelReplace};
-use tapeline_ntg::exchange::{BusinessReject, CancelReject, ExecutionReport, MassCancelReport};
+use tapeline_ntg::exchange::{CancelReject, ExecutionReport, MassCancelReport};
 use tapeline_ntg::{Input, Message};
 use tapeline_sequence::EventHash;
 use tapeline_time::Time;
@@ -13,6 +13,7 @@ use tapeline_time::Time;
 use super::cache::Cache;
 use super::fix::{self, About, Desks};
 use super::ledger::{Kept, Ledger};
+use super::refusals;
 use super::requests::side_code;
 use super::trades::{Trade, Trades};
 use super::users::Users;
@@ -36,9 +37,6 @@ const REPLENISHED: u8 = 100;
 
 /// Restated, or cancelled: by the exchange.
 pub(super) const BY_THE_EXCHANGE: u8 = 8;
-
-/// The partition is down.
-pub(super) const DOWN: i32 = 9998;
 
 /// The status of an order that there is not.
 const REJECTED: u8 = 8;
@@ -391,34 +389,16 @@ impl<O: Outputs> Reporter<'_, O> {
     /// The instrument of an order, or of a cancel of one, is not known.
     pub(super) fn reject_unknown(&mut self, user: u16, input: &Input) {
         self.counts.rejected += 1;
-        let (code, [transact_s, transact_ns]) = (Refusal::UnknownBook.code(), self.time());
-        let (name, about) = About::of(input);
-        let message = match input {
-            Input::New(_) | Input::Quote(_) => Message::BusinessReject(BusinessReject {
-                code,
-                cl_ord_id: name,
-                transact_s,
-                transact_ns,
-                ..BusinessReject::default()
-            }),
-            _ => Message::CancelReject(CancelReject {
-                cl_ord_id: name,
-                order_id: Text::new("NONE"),
-                reason: code,
-                transact_s,
-                transact_ns,
-                ..CancelReject::default()
-            }),
-        };
+        let (_, about) = About::of(input);
+        let message = refusals::unknown(input, self.time());
         self.deliver(user, &message, false, &about);
     }
 
     /// A request could not be kept: the market is down.
     pub(super) fn reject_down(&mut self, user: u16, name: Text<20>, request: u8) {
         self.counts.rejected += 1;
-        let reject = BusinessReject { code: DOWN, cl_ord_id: name, ..BusinessReject::default() };
         let about = About { request, ..About::default() };
-        self.deliver(user, &Message::BusinessReject(reject), false, &about);
+        self.deliver(user, &refusals::down_named(name), false, &about);
     }
 
     /// A mass cancel is taken; what it does follows.

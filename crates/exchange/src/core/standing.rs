@@ -82,6 +82,7 @@ impl Exchange {
         self.standing = Standing::Leading;
         self.floor.is_open = true;
         self.floor.published = now;
+        self.floor.expect_gateways(now);
         self.gate.turn(now, self.floor.ns(now));
     }
 

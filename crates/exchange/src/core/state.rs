@@ -143,6 +143,7 @@ impl Floor {
         self.trades.save(out);
         self.sponsors.save(out);
         self.quotes.save(out);
+        self.save_places(out);
     }
 
     fn restore(&mut self, sections: &mut Sections<'_>) -> Option<()> {
@@ -167,7 +168,8 @@ impl Floor {
         self.desks.restore(sections)?;
         self.trades.restore(sections)?;
         self.sponsors.restore(sections)?;
-        self.quotes.restore(sections)
+        self.quotes.restore(sections)?;
+        self.restore_places(sections)
     }
 }
 

@@ -17,7 +17,7 @@ const ALREADY_IN: i32 = 2;
 pub(super) const NEW_PASSWORD: i32 = 3;
 
 /// Wrong: the recovery channel without a session on the real-time one.
-const UNAUTHORISED: i32 = 11;
+pub(super) const UNAUTHORISED: i32 = 11;
 
 /// Days for which passwords are good: they do not expire here.
 const PASSWORD_DAYS: u32 = 90;
@@ -32,6 +32,11 @@ pub(super) struct User {
     pub(super) self_match: SelfMatch,
     /// Where its reports go.
     pub(super) session: Option<SessionId>,
+    /// The gateway in a process of its own at which its session is; 0 for none. This
+    /// changes with entries only.
+    pub(super) gateway: u16,
+    /// That its session there is over waits to be kept.
+    is_leaving: bool,
 }
 
 impl User {
@@ -44,6 +49,8 @@ impl User {
             auto_cancel: true,
             self_match: SelfMatch::Allowed,
             session: None,
+            gateway: 0,
+            is_leaving: false,
         }
     }
 }
@@ -78,6 +85,8 @@ impl Users {
                 auto_cancel: user.auto_cancel,
                 self_match: user.self_match,
                 session: None,
+                gateway: 0,
+                is_leaving: false,
             });
         }
         users
@@ -146,7 +155,9 @@ impl Users {
         let Some(number) = self.known(logon) else { return Admission::Silent };
         let user = &mut self.all[usize::from(number)];
         match channel {
-            Channel::RealTime if user.session.is_some() => return Admission::Refused(ALREADY_IN),
+            Channel::RealTime if user.session.is_some() || user.gateway != 0 => {
+                return Admission::Refused(ALREADY_IN);
+            }
             Channel::RealTime => {
                 if !logon.new_password.is_empty() {
                     if !is_good(logon.new_password.as_bytes()) {
@@ -163,6 +174,38 @@ impl Users {
         }
         self.at[session.0 as usize] = Some(number);
         Admission::Granted { password_days: PASSWORD_DAYS }
+    }
+
+    /// The gateway at which the session of a user is; 0 for none.
+    pub(super) fn gateway_of(&self, number: u16) -> u16 {
+        self.get(number).map_or(0, |user| user.gateway)
+    }
+
+    /// The session of a user is at this gateway, or at none.
+    pub(super) fn set_gateway(&mut self, number: u16, gateway: u16) {
+        if let Some(user) = self.all.get_mut(usize::from(number)) {
+            user.gateway = gateway;
+            user.is_leaving &= gateway != 0;
+        }
+    }
+
+    pub(super) fn is_leaving(&self, number: u16) -> bool {
+        self.get(number).is_some_and(|user| user.is_leaving)
+    }
+
+    /// That the session of a user at a gateway is over waits to be kept.
+    pub(super) fn set_leaving(&mut self, number: u16) {
+        if let Some(user) = self.all.get_mut(usize::from(number)) {
+            user.is_leaving = true;
+        }
+    }
+
+    /// The session of a user goes on at a connection.
+    pub(super) fn go_on(&mut self, number: u16, session: SessionId) {
+        if let Some(user) = self.all.get_mut(usize::from(number)) {
+            user.session = Some(session);
+            self.at[session.0 as usize] = Some(number);
+        }
     }
 
     /// A connection has ended. Returns who was there to trade.

@@ -15,6 +15,7 @@ use tapeline_matching::SelfMatch;
 use tapeline_sequence::JournalConfig;
 use toml::Spanned;
 
+use super::gateways::GatewaySection;
 use super::instruments::{self, InstrumentSection};
 use super::replicas::ReplicaSection;
 
@@ -40,6 +41,8 @@ pub(crate) struct Config {
     pub(crate) journal: JournalSection,
     #[serde(default)]
     pub(crate) replicas: ReplicaSection,
+    #[serde(default)]
+    pub(crate) gateways: GatewaySection,
     #[serde(default)]
     pub(crate) feed: Feed,
     #[serde(default)]
@@ -360,7 +363,9 @@ impl Config {
                 )));
             }
         }
-        if let Some((at, what)) = config.replicas.fault() {
+        let replicas = config.replicas.members.get_ref().len();
+        let fault_in = config.replicas.fault().or_else(|| config.gateways.fault(replicas));
+        if let Some((at, what)) = fault_in {
             let line = text[..at].lines().count().max(1);
             return Err(fault(format!("line {line}: {what}")));
         }
@@ -464,6 +469,7 @@ impl Config {
             fix_messages: limits.fix_messages,
             trades: limits.trades,
             max_output_bytes: limits.max_output_bytes,
+            gateways: None,
         };
         let ports = [
             gateway.orders_port,
@@ -472,11 +478,13 @@ impl Config {
             market_data.snapshot_port,
             gateway.fix_port,
             gateway.post_trade_port,
+            0,
         ];
         let journal = self.journal.dir.as_deref().map(|dir| self.journal_in(dir));
         let lines = self.lines();
         let (host, replicas) = (gateway.listen, None);
-        Ok(VenueConfig { exchange, host, ports, lines, epoch_ns, journal, replicas })
+        let gateways = None;
+        Ok(VenueConfig { exchange, host, ports, lines, epoch_ns, journal, replicas, gateways })
     }
 
     /// The journal in a folder.

@@ -4,6 +4,8 @@ mod config;
 mod demo;
 mod failure;
 mod feed;
+mod gateway;
+mod gateways;
 mod instruments;
 mod log;
 mod matching;
@@ -37,6 +39,7 @@ pub(crate) struct Cli {
 enum Command {
     Run(run::Args),
     Feed(feed::Args),
+    Gateway(gateway::Args),
     Demo(demo::Args),
     Match(matching::Args),
     Replay(replay::Args),
@@ -50,6 +53,7 @@ impl Cli {
         let done = match &self.command {
             Command::Run(args) => run::run(args),
             Command::Feed(args) => feed::run(args),
+            Command::Gateway(args) => gateway::run(args),
             Command::Demo(args) => demo::run(args),
             Command::Match(args) => matching::run(args),
             Command::Replay(args) => replay::run(args),

@@ -20,7 +20,7 @@ use super::{Common, log, operate};
 pub(super) const NAME: &str = "exchange";
 
 /// How often counts are published, and told in the log.
-const PUBLISH: Duration = Duration::from_millis(10);
+pub(super) const PUBLISH: Duration = Duration::from_millis(10);
 const TELL: Duration = Duration::from_secs(60);
 
 /// Run an exchange: gateways, matching, market data
@@ -70,6 +70,10 @@ pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
         venue_config.journal = Some(config.journal_in(dir));
     }
     venue_config.replicas = config.replicas.settings(args.replica)?;
+    venue_config.gateways = config.gateways.market(args.replica);
+    // Without a journal, what was before is forgotten.
+    let history = venue_config.journal.as_ref().map_or(venue_config.epoch_ns, |_| 0);
+    venue_config.exchange.gateways = config.gateways.terms(history);
     if venue_config.replicas.is_some() && venue_config.journal.is_none() {
         let what = "--replica needs a journal of its own; give --journal DIR, or [journal] dir";
         return Err(ExchangeError::Config(what.to_owned()).into());

@@ -5,6 +5,7 @@
 //! another one keeps it, since a disk takes longer than a turn may.
 
 mod files;
+mod gateway;
 mod journal;
 mod lines;
 mod outbox;
@@ -23,6 +24,7 @@ use mio::{Events, Interest, Poll, Token, Waker};
 use tapeline_sequence::{AppendError, EventHash};
 use tapeline_time::Time;
 
+pub use gateway::{GatewayVenue, GatewayVenueConfig};
 pub use journal::JournalSettings;
 pub use lines::{Line, Receiver};
 pub use replay::{Replayed, replay};
@@ -61,7 +63,8 @@ pub struct VenueConfig {
     pub exchange: ExchangeConfig,
     /// The address at which it listens.
     pub host: IpAddr,
-    /// The port of each door, in the order of [`Door::ALL`]; 0 for any.
+    /// The port of each door, in the order of [`Door::ALL`]; 0 for any. Gateways have an
+    /// address of their own instead.
     pub ports: [u16; Door::ALL.len()],
     /// Where market data goes: the same on each line.
     pub lines: Vec<Line>,
@@ -71,6 +74,8 @@ pub struct VenueConfig {
     pub journal: Option<JournalSettings>,
     /// The other replicas, and which one this is; without them, it is alone.
     pub replicas: Option<ReplicaSettings>,
+    /// Where gateways in processes of their own are listened to; `None`: nowhere.
+    pub gateways: Option<SocketAddr>,
 }
 
 /// An exchange on sockets.
@@ -103,9 +108,15 @@ struct Sockets {
 
 impl Outputs for Sockets {
     fn send(&mut self, session: SessionId, bytes: &[u8]) {
-        if let Some(Some(connection)) = self.connections.get_mut(session.0 as usize) {
-            connection.queue(bytes);
+        let Some(Some(connection)) = self.connections.get_mut(session.0 as usize) else { return };
+        let Some((link, client)) = connection.via() else { return connection.queue(bytes) };
+        if let Some(Some(link)) = self.connections.get_mut(link.0 as usize) {
+            link.queue_report(client, bytes);
         }
+    }
+
+    fn route(&mut self, session: SessionId, link: SessionId, client: u32) {
+        self.connections[session.0 as usize] = Some(Connection::of_gateway(link, client));
     }
 
     fn close(&mut self, session: SessionId) {
@@ -120,8 +131,10 @@ impl Outputs for Sockets {
     }
 
     fn queued(&self, session: SessionId) -> usize {
-        let connection = self.connections.get(session.0 as usize).and_then(Option::as_ref);
-        connection.map_or(0, Connection::queued)
+        let at = |session: SessionId| self.connections.get(session.0 as usize)?.as_ref();
+        let connection = at(session);
+        let link = connection.and_then(Connection::via).and_then(|(link, _)| at(link));
+        link.or(connection).map_or(0, Connection::queued)
     }
 
     fn keep(&mut self, _: u64, entry: &[u8]) -> Keeping {
@@ -232,7 +245,12 @@ impl Venue {
             venue.wait_until_open(now)?;
         }
         for (at, (door, port)) in Door::ALL.into_iter().zip(config.ports).enumerate() {
-            let (listener, bound) = venue.listen(door, SocketAddr::new(config.host, port), at)?;
+            let address = match (door, config.gateways) {
+                (Door::Gateways, None) => continue,
+                (Door::Gateways, Some(address)) => address,
+                _ => SocketAddr::new(config.host, port),
+            };
+            let (listener, bound) = venue.listen(door, address, at)?;
             venue.doors.push((door, listener, bound));
         }
         Ok(venue)

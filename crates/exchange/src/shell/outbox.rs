@@ -7,6 +7,9 @@ use std::time::Duration;
 use mio::net::TcpStream;
 use tapeline_time::Time;
 
+use crate::core::SessionId;
+use crate::gateway::Word;
+
 /// How long the last bytes may take, and the other side to close.
 const FAREWELL: Duration = Duration::from_secs(1);
 
@@ -18,15 +21,33 @@ pub(super) struct Connection {
     queue: Vec<u8>,
     /// So many of them are out.
     written: usize,
+    /// The link by which it is here, and its number there.
+    via: Option<(SessionId, u32)>,
 }
 
 impl Connection {
     pub(super) fn new(stream: TcpStream) -> Self {
-        Self { stream: Some(stream), queue: Vec::with_capacity(4 << 10), written: 0 }
+        let queue = Vec::with_capacity(4 << 10);
+        Self { stream: Some(stream), queue, written: 0, via: None }
     }
 
     pub(super) fn here() -> Self {
-        Self { stream: None, queue: Vec::with_capacity(64 << 10), written: 0 }
+        let queue = Vec::with_capacity(64 << 10);
+        Self { stream: None, queue, written: 0, via: None }
+    }
+
+    /// A client of a gateway: what goes to it goes by the gateway's link.
+    pub(super) fn of_gateway(link: SessionId, client: u32) -> Self {
+        Self { stream: None, queue: Vec::new(), written: 0, via: Some((link, client)) }
+    }
+
+    pub(super) const fn via(&self) -> Option<(SessionId, u32)> {
+        self.via
+    }
+
+    /// Something for a client of the gateway whose link this is.
+    pub(super) fn queue_report(&mut self, client: u32, bytes: &[u8]) {
+        Word::Report { client, bytes }.append(&mut self.queue);
     }
 
     /// Whether the other side, which was dialled, is there.

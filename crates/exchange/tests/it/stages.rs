@@ -39,6 +39,7 @@ impl Run {
             epoch_ns: EPOCH_NS,
             journal,
             replicas: None,
+            gateways: None,
         };
         let venue = Venue::start(&config, clock.now()).expect("it starts");
         Self { venue, clock }

@@ -237,6 +237,7 @@ impl World {
             epoch_ns: EPOCH_NS,
             journal: None,
             replicas: None,
+            gateways: None,
         };
         let venue = Venue::start(&venue_config, clock.now()).expect("it starts");
         let mut hub = HubConfig::named("hub");

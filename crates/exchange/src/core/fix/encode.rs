@@ -13,7 +13,8 @@ use tapeline_ntg::exchange::{BusinessReject, CancelReject, ExecutionReport, Mass
 
 use super::decode::{CLIENT, DIRECT_ACCESS, EXECUTING, INVESTMENT, TIMES_IN_FORCE, TRADER_GROUP};
 use crate::core::ledger::{Kept, Parties, Terms};
-use crate::core::reports::{DOWN, PEGGED_VENUE};
+use crate::core::refusals::DOWN;
+use crate::core::reports::PEGGED_VENUE;
 
 const NS_PER_S: u64 = 1_000_000_000;
 

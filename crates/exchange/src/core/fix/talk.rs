@@ -9,7 +9,7 @@ use super::{CancelAsked, Fault, Question, TradesAsked, request};
 use crate::core::answers::Answer;
 use crate::core::floor::Floor;
 use crate::core::gate::Gate;
-use crate::core::reports::DOWN;
+use crate::core::refusals::DOWN;
 use crate::core::users::NEW_PASSWORD;
 use crate::core::{Door, Outputs, SessionId, ask};
 
@@ -192,7 +192,7 @@ impl<O: Outputs> tapeline_fix::Outputs for FixTalk<'_, O> {
             Native::Refused(DOWN) => {
                 Admission::Refused { status: LOGONS_CLOSED, text: "another replica leads, or none" }
             }
-            Native::Refused(_) | Native::Silent => Admission::Silent,
+            Native::Refused(_) | Native::Silent | Native::Later => Admission::Silent,
         }
     }
 
