@@ -24,7 +24,7 @@ pub use distribution::Distribution;
 pub use error::{ExchangeError, OperateError};
 pub use feeding::{FeedConfig, FeedCounts, FeedHandler, FeedOutputs, FeedSockets, Feeding, Link};
 pub use flow::{Flow, Message, MessageKind, Report, Runner, hash};
-pub use gateway::{GatewayConfig, GatewayCounts};
+pub use gateway::{Gateway, GatewayConfig, GatewayCounts, GatewayOutputs};
 pub use market::Market;
 pub use reference::counters_reference;
 pub use shell::{

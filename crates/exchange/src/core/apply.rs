@@ -12,7 +12,7 @@ use tapeline_time::Time;
 
 use super::floor::{Differs, Floor, Moment, is_of_instrument};
 use super::gate::{Checked, Turned};
-use super::gateways::Place;
+use super::gateways;
 use super::ledger::Kept;
 use super::reports::Asked;
 use super::requests;
@@ -42,6 +42,9 @@ impl Floor {
         if self.is_astray(command) {
             return;
         }
+        if let Some(gateway) = gateways::moves_to(command) {
+            self.users.set_gateway(user, gateway);
+        }
         match command.kind {
             Kind::NEW | Kind::QUOTE | Kind::REPLACE | Kind::CANCEL | Kind::MASS_CANCEL => {
                 match Message::read(command.payload) {
@@ -56,14 +59,8 @@ impl Floor {
             Kind::OPERATE => self.operate(at, command.payload, out),
             Kind::SPONSOR => self.sponsor(at, user, command.payload, out),
             Kind::CANCEL_TRADE => self.cancel_trade(at, user, command.payload, out),
-            Kind::DISCONNECT => {
-                self.users.set_gateway(user, 0);
-                self.disconnect(at, user, out);
-            }
-            Kind::GATEWAY => {
-                let gateway = Place::read(command.payload).map_or(0, |place| place.gateway);
-                self.users.set_gateway(user, gateway);
-            }
+            Kind::DISCONNECT => self.disconnect(at, user, out),
+            Kind::GATEWAY => {}
             Kind::NUMBERS => self.desks.note(user, command.payload),
             Kind::SESSION => self.turn(at, command.payload, out),
             Kind::TICK => self.run(at, &Command::Tick, Asked::Nothing, out),

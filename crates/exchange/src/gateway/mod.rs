@@ -45,8 +45,6 @@ pub struct GatewayConfig {
     identity: Identity,
     /// What is traded there.
     instruments: Vec<u32>,
-    /// Its partition.
-    app_id: u8,
     limits: Limits,
     /// Connections of its clients at once.
     pub max_sessions: usize,
@@ -69,7 +67,6 @@ impl GatewayConfig {
             instance: epoch_ns,
             identity: identity::of(market),
             instruments: market.instruments.iter().map(|instrument| instrument.id.0).collect(),
-            app_id: market.engine.ids.partition,
             limits: market.limits,
             max_sessions: market.max_sessions,
             max_output_bytes: market.max_output_bytes,

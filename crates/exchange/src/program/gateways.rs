@@ -137,12 +137,10 @@ impl GatewaySection {
             );
             return Err(ExchangeError::Config(what));
         };
-        let gateway = GatewayConfig {
-            max_undecided: self.max_undecided,
-            failover: Duration::from_millis(self.failover_ms),
-            silence: Duration::from_millis(*self.silence_ms.get_ref()),
-            ..GatewayConfig::of(market, number, epoch_ns)
-        };
+        let mut gateway = GatewayConfig::of(market, number, epoch_ns);
+        gateway.max_undecided = self.max_undecided;
+        gateway.failover = Duration::from_millis(self.failover_ms);
+        gateway.silence = Duration::from_millis(*self.silence_ms.get_ref());
         Ok(GatewayVenueConfig {
             gateway,
             host: apart.listen,

@@ -252,7 +252,7 @@ pub(super) fn recover(
     config: &ExchangeConfig,
     exchange: &mut Exchange,
     wants_snapshot: bool,
-    mut each: impl FnMut(&Entry<'_>),
+    mut each: impl FnMut(&Exchange, &Entry<'_>),
 ) -> Result<TakenUp, ExchangeError> {
     let (dir, identity) = (&settings.dir, identity::of(config));
     let files = Files::open(dir)?;
@@ -272,7 +272,7 @@ pub(super) fn recover(
         tracing::warn!(dir = %dir.display(), index, "a snapshot cannot be read");
     }
     let (journal, found) = Journal::open(files, settings.config, identity, snapshot, |entry| {
-        each(entry);
+        each(exchange, entry);
         exchange.replay(entry, &mut Nobody).map_err(|differs| differ(dir, differs))
     })?;
     Ok(TakenUp { journal, found, snapshot })

@@ -164,7 +164,7 @@ fn start_journal(
     poll: &Poll,
 ) -> Result<Keeper, ExchangeError> {
     let TakenUp { mut journal, found, snapshot } =
-        journal::recover(settings, config, exchange, true, |_| {})?;
+        journal::recover(settings, config, exchange, true, |_, _| {})?;
     let (_, applied, hash) = exchange.position();
     let (dir, hash) = (settings.dir.display(), format!("{:016x}", hash.0));
     let (last, torn_bytes) = (applied, found.torn_bytes);

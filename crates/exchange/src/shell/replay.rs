@@ -33,7 +33,7 @@ pub struct Replayed {
     pub hash: u64,
 }
 
-/// Does again what a journal says; `order` gets each new order that came: the entry,
+/// Does again what a journal says; `order` gets each new order that was done: the entry,
 /// its user, the client's name for it.
 ///
 /// # Errors
@@ -45,9 +45,10 @@ pub fn replay(
 ) -> Result<Replayed, ExchangeError> {
     let mut exchange = Exchange::new(config, 0);
     let mut commands = 0;
-    let taken_up = recover(settings, config, &mut exchange, false, |entry| {
+    let taken_up = recover(settings, config, &mut exchange, false, |exchange, entry| {
         commands += u64::from(entry.head().count);
-        for command in entry.commands().filter(|command| command.kind == Kind::NEW) {
+        let timely = exchange.timely(entry);
+        for command in timely.iter().filter(|command| command.kind == Kind::NEW) {
             if let Some(Message::NewOrder(new)) = Message::read(command.payload) {
                 order(entry.head().index, command.user, new.cl_ord_id.as_str());
             }

@@ -8,6 +8,7 @@ mod extensions;
 mod failover;
 mod fix;
 mod flows;
+mod gateways;
 mod killed;
 mod no_allocation;
 mod operators;

@@ -74,6 +74,44 @@ impl House {
         house
     }
 
+    /// A market, or three replicas of one, with two gateways in processes of their own.
+    pub(crate) fn of_gateways(journal: &str, replicas: bool, terms: &str) -> Self {
+        let house = match replicas {
+            true => Self::of_replicas(journal, "memory", 500),
+            false => Self::new(journal),
+        };
+        let path = house.path("market.toml");
+        let ip = own_address();
+        let free = || TcpListener::bind((ip, 0)).expect("a port");
+        let at = |listener: &TcpListener| listener.local_addr().expect("bound").to_string();
+        let chosen: Vec<TcpListener> = (0..if replicas { 3 } else { 1 }).map(|_| free()).collect();
+        let markets: Vec<String> = chosen.iter().map(at).collect();
+        let apart = |number| {
+            format!(
+                "[[gateways.apart]]\nnumber = {number}\norders-port = 1\nrecovery-port = 2\n"
+            )
+        };
+        let gateways =
+            format!("[gateways]\nmarkets = {markets:?}\n{terms}\n{}{}", apart(1), apart(2));
+        let text = fs::read_to_string(&path).expect("a file");
+        fs::write(path, gateways + &text).expect("room");
+        house
+    }
+
+    /// Starts one of the gateways.
+    pub(crate) fn start_gateway(&mut self, number: usize) -> Running {
+        let mut command = Command::new(PROGRAM);
+        command.args(["gateway", "--any-port", "--log", "info", "--number", &number.to_string()]);
+        self.run(command, &[])
+    }
+
+    /// Starts it without a journal.
+    pub(crate) fn start_forgetful(&mut self) -> Running {
+        let mut command = Command::new(PROGRAM);
+        command.args(["run", "--any-port", "--log", "info"]);
+        self.run(command, &[])
+    }
+
     /// Starts one of the replicas.
     pub(crate) fn start_replica(&mut self, number: usize) -> Running {
         let args = ["--replica".to_owned(), number.to_string()];
@@ -90,9 +128,6 @@ impl House {
     }
 
     fn start_with(&mut self, journal: &str, args: &[String]) -> Running {
-        self.starts += 1;
-        let ready = self.path(&format!("ready-{}", self.starts));
-        let log = self.path(&format!("log-{}", self.starts));
         let mut command = match self.disk_kib {
             None => Command::new(PROGRAM),
             Some(kib) => {
@@ -103,9 +138,17 @@ impl House {
                 command
             }
         };
+        command.args(["run", "--any-port", "--log", "info", "--journal"]).arg(self.path(journal));
+        self.run(command, args)
+    }
+
+    /// Starts a process, and waits until it listens.
+    fn run(&mut self, mut command: Command, args: &[String]) -> Running {
+        self.starts += 1;
+        let ready = self.path(&format!("ready-{}", self.starts));
+        let log = self.path(&format!("log-{}", self.starts));
         let child = command
-            .args(["run", "--any-port", "--log", "info", "--journal"])
-            .args([&self.path(journal), Path::new("--ready-file"), &ready])
+            .args([Path::new("--ready-file"), &ready])
             .args(args)
             .arg(self.path("market.toml"))
             .stdout(Stdio::null())

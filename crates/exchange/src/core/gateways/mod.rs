@@ -35,7 +35,7 @@ use super::answers::Answer;
 use super::config::GatewayTerms;
 use super::floor::Floor;
 use super::gate::Gate;
-use super::{ExchangeConfig, Outputs, SessionId};
+use super::{Exchange, ExchangeConfig, Outputs, SessionId};
 use crate::gateway::{Asked, Word, Words};
 use crate::identity;
 
@@ -231,8 +231,7 @@ impl Floor {
 
     /// Whether a gateway asks for somebody whose session is not there any more.
     pub(super) fn is_astray(&mut self, command: &Command<'_>) -> bool {
-        let gateway = gateway_of(command.source);
-        let is_it = gateway != 0 && self.users.gateway_of(command.user) != gateway;
+        let is_it = is_astray(command, self.users.gateway_of(command.user));
         self.counts.strays += u64::from(is_it);
         is_it
     }
@@ -254,6 +253,40 @@ impl Floor {
             }
         }
         Some(())
+    }
+}
+
+/// Whether a command comes for somebody whose session is elsewhere, at this gateway or at
+/// none.
+fn is_astray(command: &Command<'_>, is_at: u16) -> bool {
+    let gateway = gateway_of(command.source);
+    gateway != 0 && gateway != is_at
+}
+
+/// Where the session of its user is behind a command, if that changes it.
+pub(super) fn moves_to(command: &Command<'_>) -> Option<u16> {
+    match command.kind {
+        Kind::GATEWAY => Some(Place::read(command.payload).map_or(0, |place| place.gateway)),
+        Kind::DISCONNECT => Some(0),
+        _ => None,
+    }
+}
+
+impl Exchange {
+    /// The commands of the next entry that will be done: not those that a gateway says too
+    /// late.
+    pub(crate) fn timely<'e>(&self, entry: &Entry<'e>) -> Vec<Command<'e>> {
+        let mut places: HashMap<u16, u16> = HashMap::new();
+        let mut is_timely = |command: &Command<'_>| {
+            let user = command.user;
+            let is_at = *places.entry(user).or_insert_with(|| self.floor.users.gateway_of(user));
+            let is_it = !is_astray(command, is_at);
+            if let Some(gateway) = moves_to(command).filter(|_| is_it) {
+                places.insert(user, gateway);
+            }
+            is_it
+        };
+        entry.commands().filter(|command| is_timely(command)).collect()
     }
 }
 
