@@ -28,7 +28,7 @@ pub use gateway::{Gateway, GatewayConfig, GatewayCounts, GatewayOutputs};
 pub use market::Market;
 pub use reference::counters_reference;
 pub use shell::{
-    GatewayVenue, GatewayVenueConfig, JournalSettings, Line, Receiver, Replayed, ReplicaSettings, StageRow, Stages, Venue,
-    VenueConfig, replay,
+    GatewayVenue, GatewayVenueConfig, JournalSettings, Line, Receiver, Replayed, ReplicaSettings,
+    StageRow, Stages, Venue, VenueConfig, replay,
 };
 pub use traders::{Traded, Traders};

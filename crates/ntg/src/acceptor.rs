@@ -307,12 +307,7 @@ impl Acceptor {
     }
 
     /// What was to be decided [later](Admission::Later) is.
-    pub fn decided(
-        &mut self,
-        now: Time,
-        admission: Admission,
-        out: &mut impl Outputs,
-    ) -> Verdict {
+    pub fn decided(&mut self, now: Time, admission: Admission, out: &mut impl Outputs) -> Verdict {
         if let State::Asked { until } = self.state {
             self.state = State::Waiting { until };
             self.admitted(now, admission, out);

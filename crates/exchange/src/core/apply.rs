@@ -267,9 +267,8 @@ impl Floor {
         let is_it = |number: &u16| {
             let user = self.users.get(*number);
             let goes = self.ledger.goes_with(*number, 0).is_some();
-            goes && user.is_some_and(|user| {
-                user.auto_cancel && user.session.is_none() && user.gateway == 0
-            })
+            goes && user
+                .is_some_and(|user| user.auto_cancel && user.session.is_none() && user.gateway == 0)
         };
         (0..self.users.len() as u16).filter(is_it).collect()
     }

@@ -123,8 +123,7 @@ impl Desk {
     ) -> Option<Message> {
         let ns = self.config.epoch_ns.saturating_add(now.as_nanos());
         let time = [(ns / NS_PER_S) as u32, (ns % NS_PER_S) as u32];
-        let is_traded =
-            |id: i32| u32::try_from(id).is_ok_and(|id| self.instruments.contains(&id));
+        let is_traded = |id: i32| u32::try_from(id).is_ok_and(|id| self.instruments.contains(&id));
         if !instrument_of(input).is_none_or(is_traded) {
             self.counts.rejected += 1;
             return Some(unknown(input, time));
@@ -186,7 +185,8 @@ impl Gateway {
         bytes: &[u8],
         out: &mut impl GatewayOutputs,
     ) {
-        let verdict = self.talk((now, session), out, |acceptor, talk| acceptor.received(now, bytes, talk));
+        let verdict =
+            self.talk((now, session), out, |acceptor, talk| acceptor.received(now, bytes, talk));
         self.obey(now, session, verdict, out);
     }
 
@@ -209,7 +209,8 @@ impl Gateway {
         self.beat(now, out);
         for place in 0..self.seats.len() {
             let session = SessionId(place as u32);
-            let verdict = self.talk((now, session), out, |acceptor, talk| acceptor.timeout(now, talk));
+            let verdict =
+                self.talk((now, session), out, |acceptor, talk| acceptor.timeout(now, talk));
             self.obey(now, session, verdict, out);
         }
     }

@@ -17,14 +17,14 @@
 mod clients;
 mod counts;
 mod requests;
+#[cfg(test)]
+mod twin;
 mod uplink;
 mod words;
 
 pub use clients::{Gateway, GatewayOutputs};
 pub use counts::GatewayCounts;
-pub(crate) use words::{
-    Asked, Decision, Greeting, Hello, Resume, Verdict, Welcome, Word, Words,
-};
+pub(crate) use words::{Asked, Decision, Greeting, Hello, Resume, Verdict, Welcome, Word, Words};
 
 use std::time::Duration;
 

@@ -256,7 +256,8 @@ impl Gateway {
         admission: Admission,
         out: &mut impl GatewayOutputs,
     ) {
-        let goes = self.talk((now, session), out, |acceptor, talk| acceptor.decided(now, admission, talk));
+        let goes =
+            self.talk((now, session), out, |acceptor, talk| acceptor.decided(now, admission, talk));
         self.obey(now, session, goes, out);
     }
 

@@ -276,8 +276,7 @@ impl<'b> Word<'b> {
         Some(match head.kind {
             HELLO => Self::Hello(Hello::read(body)?),
             LOG_ON => {
-                let channel =
-                    if head.detail == 1 { Channel::Recovery } else { Channel::RealTime };
+                let channel = if head.detail == 1 { Channel::Recovery } else { Channel::RealTime };
                 let Message::Logon(logon) = Message::read(body)? else { return None };
                 Self::LogOn { client, channel, logon }
             }

@@ -182,6 +182,31 @@ fn what_comes_before_the_logon_is_rejected_and_a_later_logon_is_good() {
 }
 
 #[test]
+fn where_somebody_else_decides_a_logon_waits_and_nothing_else_is_taken_meanwhile() {
+    let mut session = Session::new();
+    session.seen.admission = Admission::Later;
+    session.says(&logon());
+    session.says(&Message::NewOrder(order()));
+    assert_eq!(session.lines(), ["admit USER1", "reject D 20100 Logon \"C1\""]);
+    // Refused, and asked again; the time to log on goes on.
+    let refused = Admission::Refused(9998);
+    assert_eq!(session.acceptor.decided(session.now, refused, &mut session.seen), Verdict::Open);
+    assert_eq!(session.after(4_000), Verdict::Open);
+    session.says(&logon());
+    let granted = Admission::Granted { password_days: 30 };
+    session.acceptor.decided(session.now, granted, &mut session.seen);
+    session.says(&Message::NewOrder(order()));
+    assert_eq!(session.lines(), ["reply 9998", "admit USER1", "reply 0", "new C1"]);
+    // What is decided is decided once.
+    session.acceptor.decided(session.now, Admission::Silent, &mut session.seen);
+    assert!(session.acceptor.is_active());
+    let mut session = Session::new();
+    session.seen.admission = Admission::Later;
+    session.says(&logon());
+    assert_eq!(session.after(6_000), Verdict::Close, "nobody decides");
+}
+
+#[test]
 fn a_second_logon_is_answered_with_code_2() {
     let mut session = Session::active();
     assert_eq!(session.says(&logon()), Verdict::Open);

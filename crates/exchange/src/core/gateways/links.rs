@@ -8,7 +8,7 @@ use tapeline_time::Time;
 use super::{Known, Link, Member, Stage, say, source};
 use crate::core::answers::Answer;
 use crate::core::users::UNAUTHORISED;
-use crate::core::{Door, Exchange, DOWN, Outputs, Seat, SessionId, request_kind};
+use crate::core::{DOWN, Door, Exchange, Outputs, Seat, SessionId, request_kind};
 use crate::gateway::{Asked, Decision, Greeting, Hello, Resume, Verdict, Welcome, Word};
 
 impl Exchange {
@@ -200,8 +200,7 @@ impl Exchange {
             }
         }
         for user in 0..self.floor.users.len() as u16 {
-            let has_session =
-                self.floor.users.get(user).is_some_and(|user| user.session.is_some());
+            let has_session = self.floor.users.get(user).is_some_and(|user| user.session.is_some());
             let is_here = self.floor.users.gateway_of(user) == gateway;
             if is_here && !has_session && !named.contains(&user) {
                 self.floor.depart(user);
@@ -330,7 +329,12 @@ impl Exchange {
     }
 
     /// Goes on with what a client of a gateway is to get.
-    pub(in crate::core) fn answer_member(&mut self, now: Time, session: SessionId, out: &mut impl Outputs) {
+    pub(in crate::core) fn answer_member(
+        &mut self,
+        now: Time,
+        session: SessionId,
+        out: &mut impl Outputs,
+    ) {
         let Self { floor, seats, .. } = self;
         let Some(Some(Seat::Member(member))) = seats.get_mut(session.0 as usize) else { return };
         let Some(Answer::Resumed { user, mut next }) = member.answer else {
