@@ -32,6 +32,7 @@ impl Floor {
             self.perform(at, &command, out);
         }
         self.applied = entry.head().index;
+        self.gateways.note(entry);
         if self.applied.is_multiple_of(CHECK_EVERY) {
             self.checkpoint = Checked { index: self.applied, hash: self.hash.0 };
         }

@@ -333,6 +333,11 @@ impl Gate {
         self.is_halted
     }
 
+    /// Commands that no entry has yet.
+    pub(super) const fn waiting(&self) -> usize {
+        self.sequencer.waiting()
+    }
+
     /// Bytes of entries that are not committed.
     pub(super) fn pending_bytes(&self) -> usize {
         self.pending.len() - self.done

@@ -177,7 +177,6 @@ impl Exchange {
         }
         while let Some(entry) = self.gate.next(index) {
             self.floor.apply(now, &entry, out);
-            self.floor.gateways.note(&entry);
             let checkpoint = self.floor.checkpoint;
             if checkpoint.index == self.floor.applied && self.has_clock() {
                 let hash = EventHash(checkpoint.hash);

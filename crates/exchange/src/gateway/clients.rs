@@ -40,7 +40,7 @@ pub trait GatewayOutputs {
 
 /// How far a client is.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Stage {
+pub(super) enum Phase {
     /// It has not logged on.
     Outside,
     /// The market has its logon.
@@ -55,7 +55,7 @@ pub(super) struct Client {
     pub(super) acceptor: Acceptor,
     pub(super) number: u32,
     pub(super) channel: Channel,
-    pub(super) stage: Stage,
+    pub(super) phase: Phase,
 }
 
 /// A gateway in one thread.
@@ -169,9 +169,9 @@ impl Gateway {
         let channel = if door == Door::Recovery { Channel::Recovery } else { Channel::RealTime };
         let acceptor = Acceptor::of(channel, now, self.desk.config.limits);
         self.next_client = self.next_client.wrapping_add(1);
-        let (number, stage) = (self.next_client, Stage::Outside);
+        let (number, phase) = (self.next_client, Phase::Outside);
         let session = SessionId(place as u32);
-        self.seats[place] = Some(Client { acceptor, number, channel, stage });
+        self.seats[place] = Some(Client { acceptor, number, channel, phase });
         self.places.insert(number, session);
         self.desk.counts.connections += 1;
         Some(session)
@@ -226,7 +226,7 @@ impl Gateway {
     /// What it has counted.
     pub fn counts(&self) -> GatewayCounts {
         let is_in = |client: &&Client| {
-            client.channel == Channel::RealTime && matches!(client.stage, Stage::In { .. })
+            client.channel == Channel::RealTime && matches!(client.phase, Phase::In { .. })
         };
         GatewayCounts {
             clients: self.seats.iter().flatten().filter(is_in).count(),
@@ -246,9 +246,9 @@ impl Gateway {
         let Some(Some(client)) = self.seats.get_mut(session.0 as usize) else {
             return Verdict::Open;
         };
-        let Client { acceptor, number, channel, stage } = client;
+        let Client { acceptor, number, channel, phase } = client;
         let (number, channel, desk) = (*number, *channel, &mut self.desk);
-        with(acceptor, &mut Talk { desk, now, session, number, channel, stage, out })
+        with(acceptor, &mut Talk { desk, now, session, number, channel, phase, out })
     }
 
     pub(super) fn obey(
@@ -291,19 +291,19 @@ impl Gateway {
     fn end(&mut self, now: Time, session: SessionId, out: &mut impl GatewayOutputs) -> bool {
         let seat = self.seats.get_mut(session.0 as usize);
         let Some(client) = seat.and_then(Option::take) else { return false };
-        let Client { number, channel, stage, .. } = client;
+        let Client { number, channel, phase, .. } = client;
         self.places.remove(&number);
         let desk = &mut self.desk;
-        match (stage, channel) {
-            (Stage::Outside, _) => {}
-            (Stage::In { user, name, .. }, Channel::RealTime) => {
+        match (phase, channel) {
+            (Phase::Outside, _) => {}
+            (Phase::In { user, name, .. }, Channel::RealTime) => {
                 tracing::info!(user = name.as_str(), "logged out");
                 let asked = desk.asked(now, user);
                 if let Some(end) = Request::new(number, Kind::DISCONNECT, asked, &[]) {
                     desk.push(now, end, out);
                 }
             }
-            (Stage::Asks(_) | Stage::In { .. }, _) => {
+            (Phase::Asks(_) | Phase::In { .. }, _) => {
                 if desk.uplink.is_up() {
                     desk.say(now, &Word::Gone { client: number }, out);
                 }
@@ -320,7 +320,7 @@ pub(super) struct Talk<'t, O> {
     session: SessionId,
     number: u32,
     channel: Channel,
-    stage: &'t mut Stage,
+    phase: &'t mut Phase,
     out: &'t mut O,
 }
 
@@ -338,14 +338,14 @@ impl<O: GatewayOutputs> tapeline_ntg::Outputs for Talk<'_, O> {
             self.desk.counts.logons_refused += 1;
             return Admission::Refused(DOWN);
         }
-        *self.stage = Stage::Asks(logon.user);
+        *self.phase = Phase::Asks(logon.user);
         let (client, channel, logon) = (self.number, self.channel, *logon);
         self.desk.say(self.now, &Word::LogOn { client, channel, logon }, self.out);
         Admission::Later
     }
 
     fn request(&mut self, input: &Input, frame: &[u8]) {
-        let &mut Stage::In { user, .. } = self.stage else { return };
+        let &mut Phase::In { user, .. } = self.phase else { return };
         let Input::Missed(request) = input else {
             let who = (self.number, user);
             if let Some(told) = self.desk.request(self.now, who, (input, frame), self.out) {

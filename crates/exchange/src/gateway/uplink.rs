@@ -6,7 +6,7 @@ use tapeline_ntg::{Admission, Channel};
 use tapeline_sequence::Kind;
 use tapeline_time::Time;
 
-use super::clients::{Client, Gateway, GatewayOutputs, Stage};
+use super::clients::{Client, Gateway, GatewayOutputs, Phase};
 use super::words::{Decision, Greeting, Hello, Resume, Verdict, Welcome, Word, Words};
 use crate::core::{DOWN, SessionId, down_as};
 
@@ -75,13 +75,13 @@ impl Gateway {
         for place in 0..self.seats.len() {
             let session = SessionId(place as u32);
             let Some(client) = &mut self.seats[place] else { continue };
-            match (client.stage, client.channel) {
-                (Stage::Asks(_), _) => {
-                    client.stage = Stage::Outside;
+            match (client.phase, client.channel) {
+                (Phase::Asks(_), _) => {
+                    client.phase = Phase::Outside;
                     self.desk.counts.logons_refused += 1;
                     self.decide(now, session, Admission::Refused(DOWN), out);
                 }
-                (Stage::In { .. }, Channel::Recovery) => {
+                (Phase::In { .. }, Channel::Recovery) => {
                     self.log_out(now, session, "the market is gone", out);
                 }
                 _ => {}
@@ -183,7 +183,7 @@ impl Gateway {
     fn begin_anew(&mut self, now: Time, taken: u64, out: &mut impl GatewayOutputs) {
         tracing::warn!("the market began anew: clients have to log on again");
         for place in 0..self.seats.len() {
-            if matches!(&self.seats[place], Some(Client { stage: Stage::In { .. }, .. })) {
+            if matches!(&self.seats[place], Some(Client { phase: Phase::In { .. }, .. })) {
                 self.desk.counts.not_resumed += 1;
                 self.log_out(now, SessionId(place as u32), NOT_RESUMED, out);
             }
@@ -194,7 +194,7 @@ impl Gateway {
     /// Sessions go on, and what the market does not know is said again.
     fn go_on(&mut self, now: Time, taken: u64, out: &mut impl GatewayOutputs) {
         for client in self.seats.iter().flatten() {
-            let Stage::In { name, user, last } = client.stage else { continue };
+            let Phase::In { name, user, last } = client.phase else { continue };
             if client.channel == Channel::RealTime {
                 let (client, at) = (client.number, Resume { name, user, last });
                 self.desk.say(now, &Word::Resume { client, at }, out);
@@ -222,15 +222,15 @@ impl Gateway {
         let Some(&session) = self.places.get(&client) else { return };
         let Some(Some(seat)) = self.seats.get_mut(session.0 as usize) else { return };
         let Decision { code, password_days, last, user } = *decision;
-        match (seat.stage, verdict) {
-            (Stage::Asks(name), Verdict::Granted) => {
-                seat.stage = Stage::In { name, user, last };
+        match (seat.phase, verdict) {
+            (Phase::Asks(name), Verdict::Granted) => {
+                seat.phase = Phase::In { name, user, last };
                 self.desk.counts.logons += 1;
                 tracing::info!(user = name.as_str(), "logged on");
                 self.decide(now, session, Admission::Granted { password_days }, out);
             }
-            (Stage::Asks(name), _) => {
-                seat.stage = Stage::Outside;
+            (Phase::Asks(name), _) => {
+                seat.phase = Phase::Outside;
                 self.desk.counts.logons_refused += 1;
                 tracing::info!(user = name.as_str(), code, "logon refused");
                 let admission = match verdict {
@@ -239,13 +239,13 @@ impl Gateway {
                 };
                 self.decide(now, session, admission, out);
             }
-            (Stage::In { .. }, Verdict::Granted) => self.desk.counts.resumed += 1,
-            (Stage::In { name, .. }, Verdict::Silent | Verdict::Refused) => {
+            (Phase::In { .. }, Verdict::Granted) => self.desk.counts.resumed += 1,
+            (Phase::In { name, .. }, Verdict::Silent | Verdict::Refused) => {
                 self.desk.counts.not_resumed += 1;
                 tracing::warn!(user = name.as_str(), "a session cannot go on");
                 self.log_out(now, session, NOT_RESUMED, out);
             }
-            (Stage::Outside, _) => {}
+            (Phase::Outside, _) => {}
         }
     }
 
@@ -265,7 +265,7 @@ impl Gateway {
     fn report(&mut self, now: Time, client: u32, bytes: &[u8], out: &mut impl GatewayOutputs) {
         let Some(&session) = self.places.get(&client) else { return };
         let Some(Some(seat)) = self.seats.get_mut(session.0 as usize) else { return };
-        let Stage::In { last, .. } = &mut seat.stage else { return };
+        let Phase::In { last, .. } = &mut seat.phase else { return };
         *last = (*last).max(number_of(bytes));
         seat.acceptor.spoke(now);
         self.desk.counts.reports += 1;

@@ -384,7 +384,9 @@ mod tests {
     #[test]
     fn words_come_out_as_they_went_in_however_they_are_split() {
         let mut bytes = Vec::new();
-        all().iter().for_each(|word| word.append(&mut bytes));
+        for word in all() {
+            word.append(&mut bytes);
+        }
         for size in 1..=bytes.len() {
             let (mut words, mut read) = (Words::default(), 0);
             for part in bytes.chunks(size) {

@@ -11,7 +11,7 @@ use crate::processes::{Client, House, Log, PATIENCE, Running, order, recovered_b
 
 const JOURNAL: &str = "segment-bytes = 2097152";
 
-/// How often something is killed in a test; more by TAPELINE_KILLS.
+/// How often something is killed in a test; more by `TAPELINE_KILLS`.
 fn kills() -> usize {
     std::env::var("TAPELINE_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(6)
 }

@@ -1,11 +1,13 @@
 //! The links of gateways: what comes by them, and what their clients get.
 
+use std::time::Duration;
+
 use tapeline_ntg::session::Logon;
 use tapeline_ntg::{Admission, Channel, Message};
 use tapeline_sequence::{Kind, NotTaken};
 use tapeline_time::Time;
 
-use super::{Known, Link, Member, Stage, say, source};
+use super::{Known, Link, Member, Phase, say, source};
 use crate::core::answers::Answer;
 use crate::core::users::UNAUTHORISED;
 use crate::core::{DOWN, Door, Exchange, Outputs, Seat, SessionId, request_kind};
@@ -69,8 +71,8 @@ impl Exchange {
         };
         match *word {
             Word::LogOn { client, channel, logon } => {
-                let stage = Stage::Asks(logon);
-                match self.seat_member(now, (session, gateway, client), channel, stage, out) {
+                let phase = Phase::Asks(logon);
+                match self.seat_member(now, (session, gateway, client), channel, phase, out) {
                     Some(member) => self.look_at(now, member, out),
                     None => refuse(session, client, DOWN, out),
                 }
@@ -94,7 +96,15 @@ impl Exchange {
             }
             Word::Gone { client } => {
                 if let Some(member) = link.members.get(&client).copied() {
+                    // It may have been let in meanwhile.
+                    let is_in = self.floor.users.at(member).is_some_and(|user| {
+                        self.floor.users.get(user).is_some_and(|it| it.session == Some(member))
+                    });
+                    let user = self.floor.users.at(member).filter(|_| is_in);
                     self.end_member(member);
+                    if let Some(user) = user {
+                        self.floor.depart(user);
+                    }
                 }
             }
             Word::Beat => {}
@@ -124,6 +134,7 @@ impl Exchange {
         };
         let history = terms.map_or(0, |terms| terms.history);
         let taken = self.gate.last_number(source(gateway));
+        let is_all_done = self.gate.index() == self.floor.applied && self.gate.waiting() == 0;
         say(session, &Word::Welcome(greeting, Welcome { taken, history }), out);
         if greeting != Greeting::Welcome {
             tracing::debug!(gateway, ?greeting, "a gateway is not linked");
@@ -135,6 +146,9 @@ impl Exchange {
         }
         let known = self.floor.gateways.all.entry(gateway).or_default();
         (known.link, known.instance, known.gone) = (Some(session), instance, None);
+        // A snapshot does not say how far each gateway was; where nothing waits, all is done.
+        known.done = if is_all_done { taken } else { known.done };
+        known.told = 0;
         if let Some(link) = self.link(session) {
             (link.gateway, link.said) = (Some(gateway), now);
         }
@@ -149,11 +163,11 @@ impl Exchange {
         now: Time,
         (link, gateway, client): (SessionId, u16, u32),
         channel: Channel,
-        stage: Stage,
+        phase: Phase,
         out: &mut impl Outputs,
     ) -> Option<SessionId> {
         let answer = None;
-        let member = Member { link, gateway, client, channel, stage, answer };
+        let member = Member { link, gateway, client, channel, phase, answer };
         let session = self.sit_down(now, Seat::Member(member))?;
         self.link(link)?.members.insert(client, session);
         out.route(session, link, client);
@@ -177,7 +191,7 @@ impl Exchange {
         let can = is_there && self.floor.cache.oldest() <= at.last.saturating_add(1);
         let place = (link, gateway, client);
         let channel = Channel::RealTime;
-        match can.then(|| self.seat_member(now, place, channel, Stage::Resumes(at.user), out)) {
+        match can.then(|| self.seat_member(now, place, channel, Phase::Resumes(at.user), out)) {
             Some(Some(session)) => {
                 let (user, next) = (at.user, at.last.saturating_add(1));
                 if let Some(member) = self.member(session) {
@@ -195,7 +209,7 @@ impl Exchange {
         let here: Vec<SessionId> = link.members.values().copied().collect();
         let mut named: Vec<u16> = Vec::new();
         for session in here {
-            if let Some(Member { stage: Stage::Resumes(user), .. }) = self.member(session) {
+            if let Some(Member { phase: Phase::Resumes(user), .. }) = self.member(session) {
                 named.push(*user);
             }
         }
@@ -242,38 +256,38 @@ impl Exchange {
 
     /// Sees whether a client of a gateway who waits can come in.
     fn look_at(&mut self, now: Time, session: SessionId, out: &mut impl Outputs) {
-        let Some(&mut Member { link, gateway, client, channel, stage, .. }) = self.member(session)
+        let Some(&mut Member { link, gateway, client, channel, phase, .. }) = self.member(session)
         else {
             return;
         };
-        let next = match stage {
-            Stage::Asks(logon) => {
+        let next = match phase {
+            Phase::Asks(logon) => {
                 let known = self.floor.users.named(logon.user);
                 let waits = channel == Channel::RealTime
                     && known.is_some_and(|user| self.floor.make_room(user));
                 match waits {
-                    true => Some(stage),
+                    true => Some(phase),
                     false => self.admit_member(now, (session, gateway, channel), &logon, out),
                 }
             }
-            Stage::Claims { user, password_days } => {
+            Phase::Claims { user, password_days } => {
                 let is_kept = self.floor.users.gateway_of(user) == gateway;
                 if is_kept {
                     let last = self.floor.cache.last();
                     let decision = Decision { code: 0, password_days, last, user };
                     say(link, &Word::Decided { client, verdict: Verdict::Granted, decision }, out);
                 }
-                Some(if is_kept { Stage::In } else { stage })
+                Some(if is_kept { Phase::In } else { phase })
             }
-            Stage::Resumes(_) | Stage::In => Some(stage),
+            Phase::Resumes(_) | Phase::In => Some(phase),
         };
         let Some(next) = next else { return self.end_member(session) };
-        let waits = matches!(next, Stage::Asks(_) | Stage::Claims { .. });
+        let waits = matches!(next, Phase::Asks(_) | Phase::Claims { .. });
         if waits && !self.floor.gateways.waiting.contains(&session) {
             self.floor.gateways.waiting.push(session);
         }
         if let Some(member) = self.member(session) {
-            member.stage = next;
+            member.phase = next;
         }
     }
 
@@ -284,7 +298,7 @@ impl Exchange {
         (session, gateway, channel): (SessionId, u16, Channel),
         logon: &Logon,
         out: &mut impl Outputs,
-    ) -> Option<Stage> {
+    ) -> Option<Phase> {
         let (door, known) = match channel {
             Channel::RealTime => (Door::Orders, self.floor.users.len()),
             Channel::Recovery => (Door::Recovery, self.floor.users.len()),
@@ -298,12 +312,12 @@ impl Exchange {
         match (admission, channel) {
             (Admission::Granted { password_days }, Channel::RealTime) => {
                 self.gate.seat(now, user, gateway);
-                Some(Stage::Claims { user, password_days })
+                Some(Phase::Claims { user, password_days })
             }
             (Admission::Granted { password_days }, Channel::Recovery) => {
                 let decision = Decision { code: 0, password_days, last: 0, user };
                 say(link, &Word::Decided { client, verdict: Verdict::Granted, decision }, out);
-                Some(Stage::In)
+                Some(Phase::In)
             }
             (Admission::Refused(code), _) => {
                 refuse(link, client, code, out);
@@ -349,10 +363,10 @@ impl Exchange {
             }
             Some(false) => member.answer = Some(Answer::Resumed { user, next }),
             Some(true) => {
-                (member.answer, member.stage) = (None, Stage::In);
+                (member.answer, member.phase) = (None, Phase::In);
                 floor.users.go_on(user, session);
                 let last = floor.cache.last();
-                let decision = Decision { user, last, ..Decision::default() };
+                let decision = Decision { last, user, ..Decision::default() };
                 say(link, &Word::Decided { client, verdict: Verdict::Granted, decision }, out);
             }
         }
@@ -368,7 +382,7 @@ impl Exchange {
         if let Some(user) = self.floor.users.left(session) {
             self.floor.desks.left(user, session);
         }
-        if let Stage::Claims { user, .. } = member.stage {
+        if let Phase::Claims { user, .. } = member.phase {
             self.floor.depart(user);
         }
     }
@@ -405,8 +419,8 @@ impl Exchange {
     /// Sessions at gateways that do not come back are over.
     pub(in crate::core) fn give_up_gateways(&mut self, now: Time) {
         let Self { floor, .. } = self;
-        let Some(terms) = &floor.gateways.terms else { return };
-        let grace = terms.grace;
+        // A market whose file has no gateways any more waits for none.
+        let grace = floor.gateways.terms.as_ref().map_or(Duration::ZERO, |terms| terms.grace);
         let is_over = |known: &Known| {
             known.link.is_none() && known.gone.is_some_and(|gone| now.since(gone) >= grace)
         };

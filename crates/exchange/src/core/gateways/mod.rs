@@ -88,7 +88,7 @@ impl Link {
 
 /// How far a client of a gateway is.
 #[derive(Clone, Copy, Debug)]
-enum Stage {
+enum Phase {
     /// It wants in.
     Asks(Logon),
     /// That it is there waits to be kept.
@@ -106,7 +106,7 @@ pub(super) struct Member {
     gateway: u16,
     client: u32,
     channel: Channel,
-    stage: Stage,
+    phase: Phase,
     answer: Option<Answer>,
 }
 
@@ -140,14 +140,16 @@ pub(super) struct Gateways {
     waiting: Vec<SessionId>,
     /// Users whose sessions end by themselves.
     departures: Vec<u16>,
+    scratch: Vec<u8>,
 }
 
 impl Gateways {
     pub(super) fn new(config: &ExchangeConfig) -> Self {
         let terms = config.gateways.clone();
         let identity = terms.as_ref().map(|_| identity::of(config)).unwrap_or_default();
-        let (all, waiting, departures) = (BTreeMap::new(), Vec::new(), Vec::new());
-        Self { terms, identity, all, waiting, departures }
+        let (all, scratch) = (BTreeMap::new(), Vec::with_capacity(64));
+        let (waiting, departures) = (Vec::new(), Vec::new());
+        Self { terms, identity, all, waiting, departures, scratch }
     }
 
     /// How many are linked.
@@ -165,11 +167,10 @@ impl Gateways {
 
     /// An entry is done.
     pub(super) fn note(&mut self, entry: &Entry<'_>) {
-        if self.all.is_empty() {
-            return;
-        }
         for command in entry.commands() {
-            if let Some(known) = self.all.get_mut(&gateway_of(command.source)) {
+            let gateway = gateway_of(command.source);
+            if gateway != 0 {
+                let known = self.all.entry(gateway).or_default();
                 known.done = known.done.max(command.number);
             }
         }
@@ -178,9 +179,11 @@ impl Gateways {
     /// Gateways hear how far they are.
     pub(super) fn tell(&mut self, out: &mut impl Outputs) {
         for known in self.all.values_mut().filter(|known| known.done > known.told) {
-            known.told = known.done;
             if let Some(link) = known.link {
-                say(link, &Word::Done { number: known.done }, out);
+                known.told = known.done;
+                self.scratch.clear();
+                Word::Done { number: known.done }.append(&mut self.scratch);
+                out.send(link, &self.scratch);
             }
         }
     }
