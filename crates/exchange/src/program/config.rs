@@ -564,6 +564,11 @@ mod tests {
         let error = Config::parse("market.toml", &text).map(|_| ()).expect_err("too short");
         let wanted = format!("market.toml: line {}: [replicas] has election-ms = 80", line + 1);
         assert!(error.to_string().starts_with(&wanted), "{error}");
+        let text = format!("{DEFAULT}\n[gateways]\nsilence-ms = 5\n");
+        let line = text.lines().count();
+        let error = Config::parse("market.toml", &text).map(|_| ()).expect_err("too short");
+        let wanted = format!("market.toml: line {line}: [gateways] has silence-ms = 5");
+        assert!(error.to_string().starts_with(&wanted), "{error}");
     }
 
     #[test]
