@@ -128,6 +128,6 @@ pub trait Outputs {
 pub enum Keeping {
     /// It is.
     Done,
-    /// [`Exchange::committed`] will be called when it is.
+    /// [`Exchange::committed`](super::Exchange::committed) will be called when it is.
     UnderWay,
 }
