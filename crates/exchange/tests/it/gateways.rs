@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use tapeline_ntg::Message;
 use tapeline_ntg::client::NewOrder;
+use tapeline_ntg::session::Heartbeat;
 
 use crate::processes::{Client, House, Log, PATIENCE, Running, order, recovered_by, wait_for};
 
@@ -62,7 +63,8 @@ fn wait_until_all_accepted(log: &mut Log, client: &mut Client) {
 /// The client's reports are all that there are for it.
 fn holds_all(log: &Log, at: &Running) {
     let again = recovered_by(at.try_connect("recovery", "ANN").expect("let in"));
-    assert_eq!(again, log.reports, "what the client was told is all there is");
+    let [told, all] = [log.reports.len(), again.len()];
+    assert!(again == log.reports, "the client was told {told} reports, and there are {all}");
 }
 
 fn told(what: &str, times: &mut [Duration], log: &Log) {
@@ -120,6 +122,8 @@ fn trade_through(log: &mut Log, client: &mut Client, killed: Instant) -> Duratio
                 log.sent += 1;
                 client.say(&Message::NewOrder(order(log.sent)));
             }
+        } else {
+            client.say(&Message::Heartbeat(Heartbeat {}));
         }
         let before = log.reports.len();
         assert!(client.listen(), "the client's connection ended");
