@@ -146,22 +146,7 @@ impl Default for EngineSettings {
 /// The smallest and the largest term that Aeron has.
 const TERM_BYTES: std::ops::RangeInclusive<u32> = 64 << 10..=1 << 30;
 
-/// A term of a hub's stream, where nothing is said.
-const DATA_TERM_BYTES: u32 = 16 << 20;
-
-/// The least of one where several networks carry the same.
-const REDUNDANT_TERM_BYTES: u32 = 4 << 20;
-
 impl EngineSettings {
-    /// A term of a hub's stream, where so many networks carry the same.
-    pub(crate) fn data_term_bytes_over(&self, networks: usize) -> u32 {
-        let window_bytes = self.receiver_window_bytes.min(DATA_TERM_BYTES / 2);
-        self.data_term_bytes.unwrap_or(match networks {
-            0 | 1 => DATA_TERM_BYTES,
-            _ => (2 * window_bytes).next_power_of_two().max(REDUNDANT_TERM_BYTES),
-        })
-    }
-
     /// Whether Aeron can work with them.
     pub fn check(&self) -> Result<(), BackboneError> {
         check_mtu("mtu_bytes", self.mtu_bytes)?;
@@ -210,21 +195,6 @@ mod tests {
     #[test]
     fn the_defaults_hold() {
         EngineSettings::default().check().unwrap();
-    }
-
-    #[test]
-    fn where_one_network_stands_in_for_another_little_is_given_back_when_it_is_cut() {
-        let terms = |receiver_window_bytes, data_term_bytes| {
-            let defaults = EngineSettings::default();
-            let settings = EngineSettings { data_term_bytes, receiver_window_bytes, ..defaults };
-            [1, 2].map(|networks| settings.data_term_bytes_over(networks) >> 20)
-        };
-        assert_eq!(terms(2 << 20, None), [16, 4]);
-        assert_eq!(terms(64 << 10, None), [16, 4]);
-        // A receiver may be half a term behind.
-        assert_eq!(terms(3 << 20, None), [16, 8]);
-        assert_eq!(terms(64 << 20, None), [16, 16]);
-        assert_eq!(terms(2 << 20, Some(32 << 20)), [32, 32]);
     }
 
     #[test]

@@ -9,7 +9,22 @@ use crate::settings::{Driver, EngineSettings};
 /// nanoseconds. The clock of the host may start in 1970.
 const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
+/// A term of a hub's stream, where nothing is said.
+const DATA_TERM_BYTES: u32 = 16 << 20;
+
+/// The least of one where several networks carry the same.
+const REDUNDANT_TERM_BYTES: u32 = 4 << 20;
+
 impl EngineSettings {
+    /// A term of a hub's stream, where so many networks carry the same.
+    pub(crate) fn data_term_bytes_over(&self, networks: usize) -> u32 {
+        let window_bytes = self.receiver_window_bytes.min(DATA_TERM_BYTES / 2);
+        self.data_term_bytes.unwrap_or(match networks {
+            0 | 1 => DATA_TERM_BYTES,
+            _ => (2 * window_bytes).next_power_of_two().max(REDUNDANT_TERM_BYTES),
+        })
+    }
+
     /// How long a client may be silent, and a driver.
     pub(crate) const fn patience(&self) -> Patience {
         match self.driver {
@@ -112,6 +127,21 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
+
+    #[test]
+    fn where_one_network_stands_in_for_another_little_is_given_back_when_it_is_cut() {
+        let terms = |receiver_window_bytes, data_term_bytes| {
+            let defaults = EngineSettings::default();
+            let settings = EngineSettings { data_term_bytes, receiver_window_bytes, ..defaults };
+            [1, 2].map(|networks| settings.data_term_bytes_over(networks) >> 20)
+        };
+        assert_eq!(terms(2 << 20, None), [16, 4]);
+        assert_eq!(terms(64 << 10, None), [16, 4]);
+        // A receiver may be half a term behind.
+        assert_eq!(terms(3 << 20, None), [16, 8]);
+        assert_eq!(terms(64 << 20, None), [16, 16]);
+        assert_eq!(terms(2 << 20, Some(32 << 20)), [32, 32]);
+    }
 
     #[test]
     fn only_who_can_be_left_alone_is_given_up() {
