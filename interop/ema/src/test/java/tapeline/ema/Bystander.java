@@ -61,9 +61,9 @@ final class Bystander implements AutoCloseable {
         client = logs.of(Tapeline.printing(Stream.concat(arguments.stream(), items).toArray(String[]::new)));
     }
 
-    /** What time it is for it. */
+    /** What time it is for it: that of the host's monotonic clock, which both have. */
     static long nowUs() {
-        return System.currentTimeMillis() * 1_000;
+        return System.nanoTime() / 1_000;
     }
 
     /** Of what came between these, as far as it is in its file. */
