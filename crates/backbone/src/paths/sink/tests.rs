@@ -188,6 +188,13 @@ fn what_waits_leaves_in_slices() {
     bench.says(1, Offer::Taken);
     bench.step();
     assert_eq!(bench.carried(1), [0, 1, 2]);
+    // What is new goes behind the rest.
+    assert_eq!(bench.send(30), Offer::Taken);
+    assert_eq!(bench.carried(1), [0, 1, 2, 3, 4, 5]);
+    while bench.carried(1).len() < 31 {
+        bench.step();
+    }
+    assert_eq!(bench.carried(1), bench.carried(0));
 }
 
 #[test]
