@@ -88,7 +88,7 @@ chaos: prerequisites-test ## Real processes, all that can break, and what consum
 	$(CARGO) build --release --quiet --locked -p tapeline -p tapeline-chaos
 	$(or $(CARGO_TARGET_DIR),target)/release/tapeline-chaos --seconds $(or $(SECONDS),600) $(CHAOS)
 
-failovers: prerequisites-test ## How long a consumer is without data when a part dies, a hundred times each (8 minutes): make failovers ROUNDS=10
+failovers: prerequisites-test ## How long a consumer is without data when a part dies, a hundred times each (10 minutes): make failovers ROUNDS=10
 	$(CARGO) build --release --quiet --locked -p tapeline -p tapeline-chaos
 	$(or $(CARGO_TARGET_DIR),target)/release/tapeline-chaos failovers --rounds $(or $(ROUNDS),100) $(FAILOVERS)
 
