@@ -191,9 +191,6 @@ impl Core {
     }
 
     fn status(&mut self, now: Time, id: u32, status: &StatusMsg<'_>, out: &mut impl Outputs) {
-        if status.state.is_some_and(|state| self.outlives_close(now, id, &state, out)) {
-            return;
-        }
         let Some(item) = self.items.known_mut(id) else { return };
         let is_redirection =
             status.state.is_some_and(|state| state.stream == StreamState::REDIRECTED);
@@ -201,6 +198,10 @@ impl Core {
             self.counters.stray += 1;
             return;
         }
+        if status.state.is_some_and(|state| self.outlives_close(now, id, &state, out)) {
+            return;
+        }
+        let Some(item) = self.items.known_mut(id) else { return };
         let binding = item.binding;
         let reaction = item.stream.message(ms(now), &Msg::Status(*status));
         let mut told = StatusMsg { stream_id: 0, key: None, ..*status };

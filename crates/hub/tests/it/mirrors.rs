@@ -307,3 +307,19 @@ fn what_the_active_source_wants_to_be_asked_for_again_goes_on_at_a_standby() {
     let heard = world.heard_by(sources[0]);
     assert!(heard.iter().any(|line| line.contains("TRI.N")), "it is to stand by: {heard:?}");
 }
+
+#[test]
+fn an_image_that_ends_its_stream_is_a_close_and_one_of_another_item_is_none() {
+    let (mut world, sources) = with_item();
+    let of_another = provider::status_of(3, "OTHER.N", RECOVER);
+    world.says(sources[0], &of_another);
+    assert_eq!(world.core.counters().mirror_closes_outlived, 0);
+    world.says(sources[0], &provider::update(3, 1));
+    assert_eq!(world.frames().len(), 1, "it is used as before");
+    world.says(sources[1], &provider::update(3, 1));
+    world.forget();
+    let ends = provider::refresh_with(3, "TRI.N", |msg| msg.state = RECOVER);
+    world.says(sources[0], &ends);
+    assert_eq!(world.core.counters().mirror_closes_outlived, 1);
+    assert_eq!(world.frames(), [""; 0], "both have the same");
+}

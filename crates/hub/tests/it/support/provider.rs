@@ -154,6 +154,14 @@ pub(crate) fn status(stream_id: i32, state: State<'_>) -> Vec<u8> {
     encode(&msg.into())
 }
 
+/// A status that names its item.
+pub(crate) fn status_of(stream_id: i32, name: &str, state: State<'_>) -> Vec<u8> {
+    let key = Some(MsgKey::item(1, name));
+    let msg =
+        StatusMsg { state: Some(state), key, ..StatusMsg::new(Domain::MARKET_PRICE, stream_id) };
+    encode(&msg.into())
+}
+
 /// A non-interactive provider connects.
 pub(crate) fn opened(session: SessionId) -> Event<'static> {
     Event::ProviderOpened { session, peer: ([10, 0, 0, 1], 1000).into() }
