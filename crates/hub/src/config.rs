@@ -226,12 +226,42 @@ impl HubConfig {
 /// How the providers of a service mirror each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mirroring {
-    /// How long the first of them, by order, is there again until it is used again, in
-    /// milliseconds. Default none: whoever is used stays so.
-    pub failback_ms: Option<u64>,
+    /// What is kept of the items with which a source stands by.
+    pub keeps: StandbyKeeps,
+    /// Whether they number what they send from one origin, so that what two of them have
+    /// of an item is told apart by the numbers alone. Default false: images are compared.
+    pub has_shared_numbers: bool,
+    /// How long the one that is used may be down, or take no requests, until another one
+    /// is used, in milliseconds. One that is lost is replaced at once. Default 0.
+    pub failover_after_ms: u64,
+    /// When the first of them, by order, is used again.
+    pub failback: Failback,
     /// Whether an item that the one that is used closes goes on at another one that has
     /// it. Default false: it is closed for all.
     pub outlives_close: bool,
+}
+
+/// What a hub keeps of the items with which a source stands by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StandbyKeeps {
+    /// Their images: an item goes on without a request.
+    #[default]
+    Image,
+    /// Their streams alone, which cost no memory for content: an item goes on with the image
+    /// that is asked for then, on the stream that is open.
+    Stream,
+}
+
+/// When the first source of a mirrored service, by order, is used again after it was away.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Failback {
+    /// When the one that is used is lost.
+    #[default]
+    Never,
+    /// When it has been there for so long, in milliseconds.
+    After(u64),
+    /// When nothing has changed for a second.
+    Idle,
 }
 
 /// Services of sources that are one to consumers, under another name.

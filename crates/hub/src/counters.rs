@@ -45,6 +45,11 @@ tapeline_counters::counts! {
         mirror_switches: u64 = total;
         /// and of which servers were told nothing, as both had the same.
         mirror_switches_unseen: u64 = total;
+        /// Updates of a mirrored service that were dropped as servers had them from the source
+        /// before, where sources number them alike (`mirror-seq`).
+        mirror_repeats: u64 = total;
+        /// Images asked for on streams with which a source stood by (`mirror = "stream"`).
+        mirror_images: u64 = total;
         /// Mirrored services that went back to their first source.
         mirror_failbacks: u64 = total;
         /// Items that the active source of a mirrored service closed, and that went on at

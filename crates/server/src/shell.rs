@@ -36,8 +36,11 @@ const WRITES_PER_FLUSH: usize = 512;
 /// that come before the first look at the clock, and one slice of what is due.
 const TURN_TIME: Duration = Duration::from_micros(600);
 
-/// Slices of long work that are done in one turn.
-const SLICES_PER_TURN: usize = 4;
+/// Most slices of long work that are done in one turn.
+const SLICES_PER_TURN: usize = 16;
+
+/// How long these go on in a turn in which updates came.
+const TIME_BESIDE_UPDATES: Duration = Duration::from_micros(200);
 
 /// Messages and ends of mounts before the clock is looked at. One may take tens
 /// of microseconds.
@@ -281,10 +284,13 @@ impl<B: Bus, S: System> Server<B, S> {
         let port = bus.outbound();
         let mut out = Shell { outbox: &mut outbox, port, edge, notes, now, copies: 0 };
         interpreter.spread(&mut out);
+        // Where updates come, those of the next turn do not wait long for other work.
+        let mut beside = (work > 0).then(|| TimeSlice::new(clock, TIME_BESIDE_UPDATES));
         work += policies;
         for slice in 0..SLICES_PER_TURN {
             let is_due = interpreter.next_deadline().is_some_and(|deadline| deadline <= now);
-            if !is_due || time.is_over() && slice > 0 {
+            let is_over = beside.as_mut().is_some_and(TimeSlice::is_over) | time.is_over();
+            if !is_due || is_over && slice > 0 {
                 break;
             }
             let port = bus.outbound();

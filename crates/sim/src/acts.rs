@@ -7,7 +7,7 @@ use tapeline_backbone::Incarnation;
 
 use crate::item::Item;
 use crate::model::Wish;
-use crate::plan::{Action, Saying};
+use crate::plan::{Action, MirrorWay, Saying};
 use crate::rights::REVOKED_WITHIN;
 use crate::watcher::Watcher;
 use crate::world::{World, for_publishers, listeners};
@@ -131,8 +131,13 @@ impl World {
     pub(crate) fn act(&mut self, action: Action) {
         self.log.now = self.now();
         self.log.note(format_args!("{action:?}"));
-        if !matches!(action, Action::Update { .. } | Action::UpdateAll | Action::LoseMirror { .. })
-        {
+        let is_quiet = match action {
+            Action::Update { .. } | Action::UpdateAll => true,
+            // Where streams alone are kept, images are asked for.
+            Action::LoseMirror { .. } => self.shape.mirror_way != MirrorWay::Streams,
+            _ => false,
+        };
+        if !is_quiet {
             self.stir();
         }
         match action {

@@ -30,6 +30,7 @@ pub(crate) struct Images<K> {
     begun: BTreeMap<K, Begun>,
     /// How many there were.
     count: u64,
+    has_numbers: bool,
     /// When the last part was sent.
     sent_at: Time,
 }
@@ -63,8 +64,15 @@ impl<K: Copy + Ord> Images<K> {
             random,
             begun: BTreeMap::new(),
             count: 0,
+            has_numbers: false,
             sent_at: Time::ZERO,
         }
+    }
+
+    /// Images have the number of the last change in them.
+    pub(crate) const fn numbered(mut self, has_numbers: bool) -> Self {
+        self.has_numbers = has_numbers;
+        self
     }
 
     /// Nobody is there any more whom parts are for.
@@ -151,7 +159,14 @@ impl<K: Copy + Ord> Images<K> {
             let part = Part { number, is_last };
             let lock = self.locks.of(item);
             let perm_data = lock.as_deref();
-            let head = RefreshHead { part, group_id: &group, perm_data, ..RefreshHead::default() };
+            let seq_num = self.has_numbers.then_some(seq as u32);
+            let head = RefreshHead {
+                part,
+                group_id: &group,
+                perm_data,
+                seq_num,
+                ..RefreshHead::default()
+            };
             let content = Content::part(item, seq, (next, of), self.style.padding_bytes);
             let is_sent = match send(stream, item, &head, &content) {
                 Ok(()) => true,

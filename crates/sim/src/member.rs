@@ -8,13 +8,13 @@ use tapeline_backbone::sim::{Network as Backbone, SimPort};
 use tapeline_backbone::{Incarnation, Key, PortSettings, Role};
 use tapeline_channel::ReactorConfig;
 use tapeline_channel::sim::{Host, Network};
-use tapeline_hub::{Hub, HubConfig, Mirroring, Pick, Route, ServiceGroup};
+use tapeline_hub::{Failback, Hub, HubConfig, Mirroring, Pick, Route, ServiceGroup, StandbyKeeps};
 use tapeline_node::{Agent, HubPart, NewEdgePort, NewPolicy, ServerPart};
 use tapeline_omm::dictionary::FieldDictionary;
 use tapeline_server::{OutputThresholds, Server, ServerConfig, When};
 use tapeline_time::Time;
 
-use crate::plan::Shape;
+use crate::plan::{MirrorWay, Shape};
 use crate::source::{HUB_USER, output_limits};
 
 /// A place for a party of the backbone.
@@ -165,12 +165,7 @@ impl HubMember {
         config.ni_services =
             shape.forger.then(|| published.map(|service| format!("S{service}")).collect());
         if shape.mirrored {
-            // Every other service goes back to its first source; an item of the others
-            // goes on while any source has it.
-            let mirroring = |service: usize| Mirroring {
-                failback_ms: service.is_multiple_of(2).then_some(4_000),
-                outlives_close: !service.is_multiple_of(2),
-            };
+            let mirroring = |service: usize| mirroring(shape.mirror_way, service);
             let services = 0..shape.services;
             config.mirrored =
                 services.map(|service| (format!("S{service}"), mirroring(service))).collect();
@@ -244,4 +239,24 @@ impl ServerMember {
 pub(crate) fn server_config() -> ServerConfig {
     static DEFAULT: OnceLock<ServerConfig> = OnceLock::new();
     DEFAULT.get_or_init(ServerConfig::default).clone()
+}
+
+/// How the sources of a service stand by for each other.
+fn mirroring(way: MirrorWay, service: usize) -> Mirroring {
+    let is_even = service.is_multiple_of(2);
+    let failback = match way {
+        MirrorWay::Patience => Failback::Idle,
+        _ if is_even => Failback::After(4_000),
+        _ => Failback::Never,
+    };
+    Mirroring {
+        keeps: match way {
+            MirrorWay::Streams => StandbyKeeps::Stream,
+            _ => StandbyKeeps::Image,
+        },
+        has_shared_numbers: way == MirrorWay::Numbers,
+        failover_after_ms: if way == MirrorWay::Patience { 2_000 } else { 0 },
+        failback,
+        outlives_close: !is_even,
+    }
 }

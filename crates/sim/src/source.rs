@@ -21,7 +21,7 @@ use tapeline_time::Time;
 use crate::images::{Groups, Images};
 use crate::item::{BOOKS, Changes, Content, Item, Truth};
 use crate::log::Log;
-use crate::plan::{Saying, Shape};
+use crate::plan::{MirrorWay, Saying, Shape};
 use crate::planted::Planted;
 use crate::random::Random;
 use crate::rights::Locks;
@@ -51,6 +51,8 @@ pub(crate) struct Source {
     streams: BTreeMap<StreamHandle, Open>,
     by_item: BTreeMap<Item, Vec<StreamHandle>>,
     images: Images<StreamHandle>,
+    /// All that it sends has the numbers of changes, which all sources have.
+    has_numbers: bool,
     /// Changes that it has not sent, as it stands still.
     unsent: Vec<(Item, u64)>,
     pub(crate) stalled_until: Time,
@@ -87,6 +89,7 @@ impl Source {
         (planted, random): (Planted, Random),
     ) -> Self {
         let output = output_limits(shape.provider_output_bytes);
+        let has_numbers = shape.mirrored && shape.mirror_way == MirrorWay::Numbers;
         Self {
             index,
             at,
@@ -100,7 +103,9 @@ impl Source {
                 shape.images,
                 (Groups::new(shape), Locks::new(shape)),
                 (planted, random),
-            ),
+            )
+            .numbered(has_numbers),
+            has_numbers,
             unsent: Vec::new(),
             stalled_until: Time::ZERO,
             planted,
@@ -405,12 +410,14 @@ impl Source {
     }
 
     fn send(&mut self, item: Item, seq: u64) {
+        let seq_num = self.has_numbers.then_some(seq as u32);
+        let head = UpdateHead { seq_num, ..UpdateHead::QUOTE };
         let Self { provider: Some(provider), images, by_item, .. } = self else { return };
         let Some(streams) = by_item.get(&item) else { return };
         let content = Content::update(item, seq);
         provider.with(|responses| {
             for stream in streams {
-                match responses.update(*stream, &UpdateHead::QUOTE, &content) {
+                match responses.update(*stream, &head, &content) {
                     // Whoever waits for an image, or is gone, needs no update;
                     // who takes none is cut off.
                     Ok(_) => images.note_update(*stream, seq),

@@ -10,6 +10,7 @@ use tapeline_time::Time;
 use crate::acts::Later;
 use crate::item::Item;
 use crate::model::Phase;
+use crate::plan::MirrorWay;
 use crate::world::World;
 
 /// For so long it is watched.
@@ -69,7 +70,8 @@ impl World {
         let now = self.now();
         let is_same =
             |other: &crate::source::Source| other.is_settled(now) && other.served() == has;
-        let has_others = self.shape.mirrored && self.sources.len() > 1;
+        let keeps_images = self.shape.mirror_way != MirrorWay::Streams;
+        let has_others = self.shape.mirrored && keeps_images && self.sources.len() > 1;
         has_others && self.sources.iter().all(is_same) && !has.is_empty()
     }
 

@@ -280,6 +280,7 @@ impl Core {
                     self.note_leaving(*service);
                     self.move_to_others(*service);
                     self.say_service(*service, out);
+                    self.look_at_active(now, *service);
                     self.tell_modes(*service, out);
                     self.look_for_first(now, *service);
                     return true;

@@ -191,7 +191,7 @@ impl Core {
             return false;
         };
         self.claims.0.remove(&claim);
-        let is_same = self.has_same(id, &kept.image);
+        let is_same = self.has_same(id, &kept.image, None);
         self.unbind(id);
         self.keep_alive(id);
         self.enter(id, Binding { source, service_id, generation, stream_id: Some(stream_id) });

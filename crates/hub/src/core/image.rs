@@ -89,7 +89,8 @@ impl Core {
         let Some(service) = self.items.known(id).map(|item| item.service) else { return };
         let own = self.services.get(service).and_then(|known| known.is_cached);
         // What is mirrored is compared with what the other has.
-        let is_cached = own.unwrap_or(self.config.cache_interactive) || self.is_mirrored(service);
+        let is_cached =
+            own.unwrap_or(self.config.cache_interactive) || self.keeps_mirrored_images(service);
         let Some(item) = self.items.known_mut(id) else { return };
         let is_kept = item.published || (is_cached && item.streaming && !item.private);
         if !is_kept {

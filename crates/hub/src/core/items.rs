@@ -96,7 +96,7 @@ impl Items {
     /// Panics where slots, index and ticks contradict each other. To be called
     /// when all is settled.
     pub(crate) fn check(&self) {
-        assert_eq!(self.touched, [], "ticks that are not worked out");
+        assert!(self.touched.is_empty(), "ticks that are not worked out");
         assert_eq!(self.iter().count(), self.len(), "free ids have no item");
         let shared = self.iter().filter(|(_, item)| !item.private);
         assert_eq!(shared.count(), self.by_key.len(), "keys of the index");

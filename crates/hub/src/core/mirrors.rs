@@ -25,22 +25,25 @@
 //! leaves (see `routes`): it is asked for at the one source that is chosen for it, and
 //! goes on there as soon as that has it.
 
+mod active;
 mod failback;
 mod go_on;
+mod numbers;
 mod refused;
+mod streams;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use tapeline_cache::{Image, Limits};
-use tapeline_omm::directory::{
-    ConsumerStatus, ConsumerStatusEntry, ServiceInfo, SourceMirroringMode,
-};
+use tapeline_cache::{FieldRules, Image};
+use tapeline_omm::directory::SourceMirroringMode;
 use tapeline_omm::is_administrative;
 use tapeline_omm::state::is_final;
-use tapeline_rwf::{Domain, MapAction, Msg, RefreshFlags};
+use tapeline_rwf::{Domain, Msg, RefreshFlags};
 use tapeline_time::Time;
 
+pub(super) use self::active::Failovers;
 pub(super) use self::failback::Failbacks;
+pub(super) use self::numbers::Repeats;
 use self::refused::Refused;
 use super::Core;
 use super::backlog::Work;
@@ -49,7 +52,7 @@ use super::image::keep_status;
 use super::item::Item;
 use super::services::HubService;
 use super::source::Source;
-use super::streams::DIRECTORY_STREAM;
+use super::timers::ms;
 use crate::Outputs;
 
 /// So many items are looked at in one step, to find those of a service.
@@ -68,6 +71,8 @@ pub(crate) struct Mirrors {
     refused: Refused,
     /// Those that were asked for and have not been answered.
     asked: u64,
+    /// When one of them changed last, in milliseconds.
+    pub(crate) updated_ms: u64,
     /// What the source was told that it is.
     pub(crate) mode: Option<SourceMirroringMode>,
 }
@@ -78,9 +83,28 @@ struct Mirror {
     item: u32,
     /// That of the item, which may be gone before its stream is closed.
     domain: Domain,
-    image: Box<Image>,
-    /// It was asked for, and has not been answered.
+    /// What the source has of it; nothing where its stream alone is kept.
+    image: Option<Box<Image>>,
+    /// It was asked for, or for an image of it, and has not been answered.
     is_asked: bool,
+}
+
+impl Mirror {
+    /// Applies a message to what is kept of the item. Whether that could be: an image that
+    /// cannot be kept is not complete, and nobody goes on with it.
+    fn keep(&mut self, msg: &Msg<'_>, rules: Option<&dyn FieldRules>) -> bool {
+        let Some(image) = &mut self.image else { return true };
+        match msg {
+            Msg::Refresh(refresh) => image.refresh(refresh).is_ok(),
+            Msg::Update(update) => image.update(update, rules).is_ok(),
+            Msg::Status(status) => {
+                keep_status(image, status, false);
+                true
+            }
+            // The active source's count.
+            _ => true,
+        }
+    }
 }
 
 impl Mirrors {
@@ -139,11 +163,6 @@ fn is_for_mirrors(item: &Item) -> bool {
         && !is_administrative(item.key.as_ref().domain)
 }
 
-/// Whether a source wants to be told what it is; yes, if it does not say.
-fn takes_modes(info: Option<&ServiceInfo>) -> bool {
-    info.and_then(|info| info.accepting_consumer_status).unwrap_or(true)
-}
-
 impl Core {
     /// How many items sources stand by with.
     pub(super) fn mirrors(&self) -> usize {
@@ -177,84 +196,6 @@ impl Core {
         offers.any(|(_, service_id, source)| {
             source.offers.get(&service_id).is_some_and(|it| it.mirrors.by_item.contains_key(&id))
         })
-    }
-
-    /// The active source of a mirrored service: the one that was, if it takes
-    /// requests, else the first that does.
-    pub(super) fn active_of(&mut self, service: u16) -> Option<u32> {
-        let before = self.services.get(service)?.active;
-        let active = self
-            .sources
-            .offering(service)
-            .filter(|(_, id, source)| {
-                source.is_interactive() && !source.gives_away() && source.takes_requests(*id)
-            })
-            .min_by_key(|(index, _, source)| {
-                (before != Some(*index), source.preference.order, *index)
-            })
-            .map(|(index, ..)| index);
-        // While there is none, the one that was is the first to be tried.
-        if let (Some(known), Some(_)) = (self.services.get_mut(service), active) {
-            known.active = active;
-        }
-        active
-    }
-
-    /// Tells the sources of a mirrored service what they are, the active one
-    /// first, where that changed.
-    pub(super) fn tell_modes(&mut self, service: u16, out: &mut impl Outputs) {
-        if !self.is_mirrored(service) {
-            return;
-        }
-        let before = self.services.get(service).and_then(|service| service.active);
-        let Some(active) = self.active_of(service) else { return };
-        if let Some(before) = before.filter(|before| *before != active) {
-            self.leave_active(before, service);
-        }
-        let mut sources: Vec<_> = self
-            .sources
-            .offering(service)
-            .filter(|(_, _, source)| source.is_interactive() && source.session.is_some())
-            .map(|(index, service_id, source)| {
-                let info = source.service(service_id).and_then(|it| it.info.as_ref());
-                (index, service_id, takes_modes(info))
-            })
-            .collect();
-        sources.sort_by_key(|(index, ..)| *index != active);
-        let has_standby = sources.len() > 1;
-        for (index, service_id, is_told) in sources {
-            let mode = match (index == active, has_standby) {
-                (true, true) => SourceMirroringMode::ActiveWithStandby,
-                (true, false) => SourceMirroringMode::ActiveNoStandby,
-                (false, _) => SourceMirroringMode::Standby,
-            };
-            let source = self.sources.get_mut(index);
-            let offer = source.and_then(|source| source.offers.get_mut(&service_id));
-            let Some(offer) = offer else { continue };
-            if offer.mirrors.mode.replace(mode) == Some(mode) || !is_told {
-                continue;
-            }
-            let entry = ConsumerStatusEntry {
-                action: MapAction::ADD,
-                service_id,
-                source_mirroring: Some(mode),
-                warm_standby: None,
-            };
-            let status = ConsumerStatus { stream_id: DIRECTORY_STREAM, entries: vec![entry] };
-            self.send_written(index, |encoder| status.encode(encoder), out);
-        }
-    }
-
-    /// A source is not the active one of a service any more. If it is still there,
-    /// what is open there goes on at the new one.
-    fn leave_active(&mut self, index: u32, service: u16) {
-        let Some(source) = self.sources.get(index) else { return };
-        for (service_id, offer) in &source.offers {
-            if offer.service == service {
-                let (service_id, generation) = (*service_id, offer.generation);
-                self.backlog.add(Work::Away { source: index, service_id, generation, next: 0 });
-            }
-        }
     }
 
     /// An item was asked for at its source: so it is at the others of its
@@ -372,6 +313,9 @@ impl Core {
             if !is_there {
                 return self.ask_mirror_now(index, service_id, id, out);
             }
+            if self.ask_mirror_image(index, service_id, id, out) {
+                return true;
+            }
         }
     }
 
@@ -382,14 +326,12 @@ impl Core {
         id: u32,
         out: &mut impl Outputs,
     ) -> bool {
-        let max_bytes = u32::try_from(self.config.limits.max_image_bytes).unwrap_or(u32::MAX);
-        let limits = Limits { max_bytes, ..Limits::default() };
         let Some(item) = self.items.get(id) else { return false };
-        let domain = item.key.as_ref().domain;
+        let (domain, service) = (item.key.as_ref().domain, item.service);
+        let image = (!self.keeps_streams(service)).then(|| self.new_image());
         let Some(source) = self.sources.get_mut(index) else { return false };
         let stream_id = source.ids.take();
         let Some(offer) = source.offers.get_mut(&service_id) else { return false };
-        let image = Box::new(Image::new(limits));
         let mirror = Mirror { item: id, domain, image, is_asked: true };
         offer.mirrors.by_stream.insert(stream_id, mirror);
         offer.mirrors.by_item.insert(id, stream_id);
@@ -410,24 +352,16 @@ impl Core {
         let stream_id = msg.stream_id();
         let Some(source) = self.sources.get_mut(index) else { return false };
         let found = source.offers.iter_mut().find_map(|(service_id, offer)| {
-            let mirror = offer.mirrors.by_stream.get_mut(&stream_id)?;
-            Some((*service_id, mirror, &mut offer.mirrors.asked))
+            let Mirrors { by_stream, asked, updated_ms, .. } = &mut offer.mirrors;
+            let mirror = by_stream.get_mut(&stream_id)?;
+            if matches!(msg, Msg::Update(_)) {
+                *updated_ms = ms(now);
+            }
+            Some((*service_id, mirror, asked))
         });
         let Some((service_id, mirror, asked)) = found else { return false };
-        let rules = self.rules.as_deref().map(|rules| rules as &dyn tapeline_cache::FieldRules);
-        // An image that cannot be kept is not complete, and nobody goes on with
-        // it.
-        let kept = match msg {
-            Msg::Refresh(refresh) => mirror.image.refresh(refresh).map(drop),
-            Msg::Update(update) => mirror.image.update(update, rules).map(drop),
-            Msg::Status(status) => {
-                keep_status(&mut mirror.image, status, false);
-                Ok(())
-            }
-            // The active source's count.
-            _ => Ok(()),
-        };
-        self.counters.uncached += u64::from(kept.is_err());
+        let rules = self.rules.as_deref().map(|rules| rules as &dyn FieldRules);
+        self.counters.uncached += u64::from(!mirror.keep(msg, rules));
         let (state, is_end) = match msg {
             Msg::Refresh(refresh) => {
                 let is_complete = refresh.flags.contains(RefreshFlags::REFRESH_COMPLETE);
@@ -448,6 +382,8 @@ impl Core {
             self.ask_mirror_again(now, (index, service_id), id, state.stream);
         } else if state.is_some() && self.is_to_move(id) {
             self.move_on(now, id, out);
+        } else if has_room {
+            self.come_over(now, (index, service_id), id, out);
         }
         if has_room {
             self.pump(now, index, service_id, out);
@@ -505,9 +441,12 @@ impl Core {
     }
 
     /// A source that stands by with an item is asked for it as the one that has
-    /// it: it has no stream twice.
+    /// it: it has no stream twice. One of which nothing but the stream is kept goes on.
     pub(super) fn close_mirror_at(&mut self, place: (u32, u16), id: u32) {
         let Some(domain) = self.items.get(id).map(|item| item.key.as_ref().domain) else { return };
+        if self.is_bare(place, id) {
+            return;
+        }
         if let Some(stream_id) = self.forget_mirror(place, id) {
             self.close_later(place.0, domain, stream_id);
         }
@@ -524,11 +463,9 @@ impl Core {
     ) -> bool {
         let (found, is_left) = self.next_bound(place, next);
         if let Some(id) = found
-            && self.go_on_with_mirror(now, id, out)
+            && !self.come_away(now, id, out)
         {
-            self.counters.failovers += 1;
-            self.mirror(now, id, out);
-            self.left(place.0, out);
+            self.want_image_to_come_over(now, id, out);
         }
         is_left
     }

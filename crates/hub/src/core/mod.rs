@@ -92,7 +92,7 @@ use expiries::Expiries;
 use follow_ups::FollowUps;
 use identify::Identification;
 use items::Items;
-use mirrors::Failbacks;
+use mirrors::{Failbacks, Failovers, Repeats};
 use pace::Behind;
 use posts::Posts;
 use pressure::Pressure;
@@ -136,6 +136,10 @@ pub struct Core {
     /// More waits for the backbone than should.
     pressure: Pressure,
     failbacks: Failbacks,
+    /// Those whose active source is waited for.
+    failovers: Failovers,
+    /// What servers had of items from sources that were ahead of those in use now.
+    repeats: Repeats,
     /// When a standby is asked again for what it closed, in milliseconds.
     refused_ms: Option<u64>,
 }
@@ -165,6 +169,8 @@ impl Core {
             behind: Behind::default(),
             pressure: Pressure::default(),
             failbacks: Failbacks::default(),
+            failovers: Failovers::default(),
+            repeats: Repeats::default(),
             refused_ms: None,
             config,
         }
@@ -259,6 +265,7 @@ impl Core {
             self.next_repair(),
             self.pressure.deadline(),
             self.failbacks.deadline(),
+            self.failovers.deadline(),
             self.refused_deadline(),
         ];
         timers.into_iter().chain(looks.into_iter().flatten()).min()
@@ -277,6 +284,7 @@ impl Core {
             self.source_timeout(source, out);
         }
         self.check_login_ends(now, out);
+        self.fail_over(now, out);
         self.fail_back(now, out);
         self.ask_refused(now, out);
         self.refill_rates(now);

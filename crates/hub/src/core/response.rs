@@ -68,11 +68,16 @@ impl Core {
             self.counters.stray += 1;
             return;
         }
-        self.counters.updates += 1;
         let Ok(Msg::Update(update)) = Msg::decode(bytes) else {
+            self.counters.updates += 1;
             self.counters.malformed += 1;
             return;
         };
+        if self.repeats(id, &update) {
+            return;
+        }
+        self.counters.updates += 1;
+        let Some(item) = self.items.known_mut(id) else { return };
         if item.published && item.image.as_ref().is_some_and(|image| !suits(image, &update)) {
             self.counters.uncached += 1;
             return;
@@ -171,6 +176,7 @@ impl Core {
         );
         let binding = item.binding;
         if is_image {
+            self.no_repeats(id);
             refresh.state = state;
             self.act(id, None, out);
             if is_aside {

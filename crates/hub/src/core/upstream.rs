@@ -165,11 +165,13 @@ impl Core {
 
     /// Asks the source that an item is bound to.
     pub(super) fn ask(&mut self, now: Time, id: u32, out: &mut impl Outputs) {
+        let Some(place) = self.items.known(id).and_then(|item| item.binding) else { return };
+        let adopted = self.adopt_mirror(place.offer(), id);
         let Some(item) = self.items.known_mut(id) else { return };
         let Some(binding) = &mut item.binding else { return };
         let Some(source) = self.sources.known_mut(binding.source) else { return };
         let index = binding.source;
-        let stream_id = source.ids.take();
+        let stream_id = adopted.unwrap_or_else(|| source.ids.take());
         binding.stream_id = Some(stream_id);
         source.streams.insert(stream_id, id);
         let Reaction { send: Some(ToProvider::Request { pause }), .. } =
@@ -202,6 +204,7 @@ impl Core {
         item.wants_image = false;
         item.untold = None;
         item.is_reissued = false;
+        self.no_repeats(id);
         let source = self.sources.get_mut(binding.source)?;
         let limit = source.open_limit(binding.service_id);
         if let Some(stream_id) = binding.stream_id {

@@ -7,6 +7,7 @@ mod hostile;
 mod joiners;
 mod locks;
 mod loss;
+mod mirror_modes;
 mod mirrors;
 mod no_allocation;
 mod one_item;

@@ -3,7 +3,7 @@
 
 use crate::support::{A, World, config, provider};
 use tapeline_channel::SessionId;
-use tapeline_hub::{HubConfig, Mirroring};
+use tapeline_hub::{Failback, HubConfig, Mirroring};
 use tapeline_omm::directory::{FilterContent, ServiceEntry, ServiceState};
 use tapeline_rwf::{DataState, State, StateCode, StreamState};
 
@@ -174,7 +174,7 @@ fn what_a_standby_closes_is_no_matter() {
 /// A hub whose service FEED goes back to its first source after ten seconds.
 fn failing_back() -> (World, Vec<SessionId>) {
     let mut config = config(2);
-    let mirroring = Mirroring { failback_ms: Some(10_000), ..Mirroring::default() };
+    let mirroring = Mirroring { failback: Failback::After(10_000), ..Mirroring::default() };
     config.mirrored = [("FEED".to_owned(), mirroring)].into();
     let (mut world, sources) = mirrored_with(config);
     world.open(A, 7, "TRI.N");

@@ -24,8 +24,12 @@ use super::rows::Cell;
 use super::services::ServiceChanges;
 use crate::Outputs;
 
-/// What may be done in one slice, in steps of a microsecond or a few.
-const SLICE_STEPS: usize = 128;
+/// What may be done in one slice, in steps of a microsecond or a few. The shell looks at
+/// the clock between two slices.
+const SLICE_STEPS: usize = 32;
+
+/// What may be done at once to make room for one more item.
+const STEPS_FOR_ROOM: usize = 128;
 
 /// What a job may do before the next one of its kind has its turn.
 const TURN_STEPS: usize = 32;
@@ -271,7 +275,7 @@ impl Core {
             None => core.items.count.total() >= core.config.limits.max_items,
             Some(service_id) => core.items.bounds.is_full(service_id),
         };
-        let mut left = SLICE_STEPS;
+        let mut left = STEPS_FOR_ROOM;
         while is_full(self) && left > 0 {
             let done = self.work_off_kind(Kind::Leaving, left.min(TURN_STEPS), out);
             left = if done == 0 { 0 } else { left.saturating_sub(done) };

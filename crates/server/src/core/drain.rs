@@ -12,7 +12,7 @@ use super::subscription::mode;
 use crate::{Note, Outputs};
 
 /// What is done in one go, in units of about a microsecond.
-const SLICE: u32 = 128;
+const SLICE: u32 = 32;
 
 /// What is done of it for one mount before it is the next one's turn.
 const TURN: u32 = 32;

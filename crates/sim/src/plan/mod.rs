@@ -9,7 +9,7 @@ use std::time::Duration;
 pub(crate) use action::{Action, Saying};
 pub use shape::Parties;
 use shape::RECEIVER_BYTES;
-pub(crate) use shape::{Images, Shape};
+pub(crate) use shape::{Images, MirrorWay, Shape};
 
 use crate::random::Random;
 
@@ -67,6 +67,7 @@ impl Plan {
         plan.add_story(seed, size);
         plan.shape.receiver_bytes = receiver_bytes(&mut Random::new(seed ^ RECEIVERS));
         plan.shape.grouped = !plan.shape.mirrored && Random::new(seed ^ GROUPS).percent(15);
+        plan.shape.mirror_way = one(&mut Random::new(seed ^ MIRROR_WAYS), MirrorWay::ALL);
         plan
     }
 }
@@ -118,6 +119,8 @@ const FILTERS: u64 = 0x5345_5059_5445_4854;
 
 /// The same of what sources call their services.
 const GROUPS: u64 = 0x5350_554f_5247_5453;
+/// How sources mirror each other.
+const MIRROR_WAYS: u64 = 0x4d49_5252_4f52_5359;
 
 /// The same of what members of the backbone have room for.
 const RECEIVERS: u64 = 0x5345_5649_4543_4552;
@@ -199,6 +202,7 @@ fn shape(random: &mut Random, size: Size) -> Shape {
         strangers: random.percent(10),
         forger: false,
         mirrored: false,
+        mirror_way: MirrorWay::Images,
         locks: false,
         filters: false,
         grouped: false,

@@ -9,6 +9,25 @@ use crate::item::{BOOKS, Item};
 /// The usual [`Shape::receiver_bytes`].
 pub(crate) const RECEIVER_BYTES: usize = 2 << 20;
 
+/// How sources stand by for each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MirrorWay {
+    /// Images are kept, and compared. Every other service goes back to its first source
+    /// after a while; an item of the others goes on while any source has it.
+    Images,
+    /// Streams alone are kept; some services go back.
+    Streams,
+    /// Images are kept, and sources number what they send alike.
+    Numbers,
+    /// Images are kept. A source that is down for a moment is waited for, and is used
+    /// again when nothing changes.
+    Patience,
+}
+
+impl MirrorWay {
+    pub(crate) const ALL: [Self; 4] = [Self::Images, Self::Streams, Self::Numbers, Self::Patience];
+}
+
 /// The shape of a world.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
@@ -67,6 +86,8 @@ pub(crate) struct Shape {
     pub(crate) forger: bool,
     /// Sources stand by for each other, item by item.
     pub(crate) mirrored: bool,
+    /// How they do.
+    pub(crate) mirror_way: MirrorWay,
     /// Some items have locks, and servers a policy.
     pub(crate) locks: bool,
     /// Every other consumer says in its login which types of updates it wants: all that
@@ -152,6 +173,7 @@ impl Shape {
         strangers: false,
         forger: false,
         mirrored: false,
+        mirror_way: MirrorWay::Images,
         locks: false,
         filters: false,
         grouped: false,

@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 
 use tapeline_channel::{ReactorConfig, SessionOptions, Tls, random_seed};
 use tapeline_hub::{
-    HubConfig, HubLimits, Mirroring, Pick, PressureConfig, ServiceGroup, ServiceKind, Unpublished,
+    Failback, HubConfig, HubLimits, Mirroring, Pick, PressureConfig, ServiceGroup, ServiceKind,
+    StandbyKeeps, Unpublished,
 };
 use tapeline_rssl::{Compression, ServerConfig as RsslServerConfig};
 
 use super::credentials::Credentials;
 use super::settings::{listen, tls};
 use super::sources::route;
-use crate::config::{self, CacheOf, Mirror, MirrorClose, ProviderKind, Settings};
+use crate::config::{self, CacheOf, Mirror, MirrorClose, MirrorSeq, ProviderKind, Settings};
 use crate::failure::Failure;
 
 /// The hub's part.
@@ -95,12 +96,22 @@ pub(super) fn service_items(settings: &Settings) -> BTreeMap<String, usize> {
 fn mirrored(settings: &Settings) -> BTreeMap<String, Mirroring> {
     let of = |service: &config::Service| {
         let mirroring = Mirroring {
-            failback_ms: service.failback_after_s.map(|seconds| u64::from(seconds) * 1_000),
+            keeps: match service.mirror {
+                Mirror::Stream => StandbyKeeps::Stream,
+                Mirror::Image | Mirror::Off => StandbyKeeps::Image,
+            },
+            has_shared_numbers: service.mirror_seq == MirrorSeq::Shared,
+            failover_after_ms: service.failover_after_ms.into(),
+            failback: match service.failback {
+                config::Failback::Never => Failback::Never,
+                config::Failback::Idle => Failback::Idle,
+                config::Failback::AfterS(seconds) => Failback::After(u64::from(seconds) * 1_000),
+            },
             outlives_close: service.mirror_close == MirrorClose::Quorum,
         };
         (service.name.clone(), mirroring)
     };
-    settings.services.iter().filter(|it| it.mirror == Mirror::Image).map(of).collect()
+    settings.services.iter().filter(|it| it.mirror != Mirror::Off).map(of).collect()
 }
 
 /// Whether images are kept of services that have a word of their own, by name.

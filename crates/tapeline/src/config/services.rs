@@ -1,7 +1,9 @@
 //! Keys of services, and of how servers and sources of one stand in for each other.
 
 use super::section::section;
-use super::value::choice;
+use toml::de::DeValue;
+
+use super::value::{Setting, choice};
 
 choice! {
     /// Which kinds of warm standby a login is offered.
@@ -24,6 +26,63 @@ choice! {
         "off" => Off,
         /// All have every item open, and their images are kept.
         "image" => Image,
+        /// All have every item open, and no more than that is kept.
+        "stream" => Stream,
+    }
+}
+
+choice! {
+    /// Which numbers the sources of a mirrored service give to what they send.
+    MirrorSeq {
+        /// Each its own, if any.
+        "own" => Own,
+        /// All the same ones, as they have them from one origin.
+        "shared" => Shared,
+    }
+}
+
+/// When the first source of a mirrored service is used again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Failback {
+    /// When the one that is used is lost.
+    #[default]
+    Never,
+    /// When nothing has changed for a second.
+    Idle,
+    /// When it has been there for so long.
+    AfterS(u32),
+}
+
+impl std::str::FromStr for Failback {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let seconds = || text.strip_prefix("after ")?.trim().strip_suffix('s')?.trim().parse().ok();
+        match text {
+            "never" => Ok(Self::Never),
+            "idle" => Ok(Self::Idle),
+            _ => seconds()
+                .map(Self::AfterS)
+                .ok_or_else(|| format!("is `{text}`; give {}", Self::form())),
+        }
+    }
+}
+
+impl Setting for Failback {
+    fn form() -> String {
+        "one of never, idle, or seconds as in \"after 60s\"".to_owned()
+    }
+
+    fn read(value: &DeValue<'_>) -> Result<Self, String> {
+        String::read(value)?.parse()
+    }
+
+    fn show(&self) -> String {
+        match self {
+            Self::Never => "never".to_owned().show(),
+            Self::Idle => "idle".to_owned().show(),
+            Self::AfterS(seconds) => format!("after {seconds}s").show(),
+        }
     }
 }
 
@@ -134,12 +193,23 @@ section! {
         /// At the hub: `image` has all of its interactive providers have every item
         /// open. The first by `order` is used; when it is lost, another goes on
         /// where it was, without a request, and without a word for items of which
-        /// both have the same.
+        /// both have the same. `stream` has them open as well, and keeps no images of
+        /// those that stand by: items go on with an image that is asked for then.
         "mirror" => mirror: Mirror = Mirror::Off;
-        /// At the hub, of a mirrored service: how long the first of its providers, by
-        /// `order`, is there again until it is used again. Without it, whichever is used
-        /// stays so until it is lost.
-        "failback-after-s" => failback_after_s: Option<u32> = None;
+        /// At the hub, of a service with `mirror = "image"`: `shared` where its providers
+        /// number their updates alike. Which of two has more of an item is known by the
+        /// numbers then, not by what is in it, and updates of one that is behind are
+        /// dropped for as long as consumers had them.
+        "mirror-seq" => mirror_seq: MirrorSeq = MirrorSeq::Own;
+        /// At the hub, of a mirrored service: for how many milliseconds the provider that
+        /// is used may be down, or take no requests, until another one is used. One whose
+        /// connection is lost is replaced at once.
+        "failover-after-ms" => failover_after_ms: u32 = 0;
+        /// At the hub, of a mirrored service: when the first of its providers, by `order`,
+        /// is used again after it was away: `never` before the one that is used is lost,
+        /// `"after 60s"` when it has been there for so long, `idle` when it has all that is
+        /// open and nothing has changed for a second.
+        "failback" => failback: Failback = Failback::Never;
         /// At the hub, of a mirrored service: what becomes of an item that the provider
         /// which is used closes.
         "mirror-close" => mirror_close: MirrorClose = MirrorClose::Active;
@@ -156,10 +226,12 @@ section! {
 impl Service {
     /// What is in a group is in no other, and consumers do not see it.
     fn check_members(&self, others: &[Self]) -> Result<(), String> {
-        let Self { name, members, mirror, failback_after_s, mirror_close, .. } = self;
+        let Self { name, members, mirror, .. } = self;
         let of_mirrored = [
-            ("failback-after-s", failback_after_s.is_some()),
-            ("mirror-close", *mirror_close != MirrorClose::Active),
+            ("mirror-seq", self.mirror_seq != MirrorSeq::Own),
+            ("failover-after-ms", self.failover_after_ms > 0),
+            ("failback", self.failback != Failback::Never),
+            ("mirror-close", self.mirror_close != MirrorClose::Active),
         ];
         let stray = of_mirrored.iter().find(|(_, is_set)| *is_set && *mirror == Mirror::Off);
         if let Some((key, _)) = stray {
@@ -168,7 +240,14 @@ impl Service {
                  `mirror = \"image\"`, or leave the key out"
             ));
         }
-        if *mirror == Mirror::Image && !members.is_empty() {
+        if *mirror == Mirror::Stream && self.mirror_seq == MirrorSeq::Shared {
+            return Err(format!(
+                "service `{name}` has `mirror-seq = \"shared\"`, which compares with the image of \
+                 the source that stands by, and `mirror = \"stream\"`, which keeps none: give it \
+                 `mirror = \"image\"`, or leave `mirror-seq` out"
+            ));
+        }
+        if *mirror != Mirror::Off && !members.is_empty() {
             return Err(format!(
                 "service `{name}` has `members` and `mirror`; sources mirror each other in one \
                  service only: leave one of the keys out"

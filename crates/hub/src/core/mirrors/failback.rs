@@ -1,5 +1,5 @@
 //! Mirrored services that go back to their first source some time after it is there
-//! again.
+//! again, or as soon as nothing changes.
 //!
 //! ```text
 //!   first lost        first is back               it has all that is open
@@ -16,24 +16,27 @@ use tapeline_time::Time;
 
 use super::super::Core;
 use super::super::timers::{at_ms, ms};
-use crate::Outputs;
+use crate::{Failback, Outputs};
 
 /// A first source that does not have all items yet is looked at again after so long.
 const NOT_YET_MS: u64 = 500;
 
+/// A service is idle when nothing of it has changed for so long.
+const IDLE_MS: u64 = 1_000;
+
 /// Services whose first source is there and not the active one, by number.
 #[derive(Debug, Default)]
-pub(in crate::core) struct Failbacks(BTreeMap<u16, Failback>);
+pub(in crate::core) struct Failbacks(BTreeMap<u16, Due>);
 
 #[derive(Clone, Copy, Debug)]
-struct Failback {
+struct Due {
     source: u32,
-    due_ms: u64,
+    at_ms: u64,
 }
 
 impl Failbacks {
     pub(in crate::core) fn deadline(&self) -> Option<Time> {
-        self.0.values().map(|failback| at_ms(failback.due_ms)).min()
+        self.0.values().map(|due| at_ms(due.at_ms)).min()
     }
 }
 
@@ -42,7 +45,11 @@ impl Core {
     /// and another one active.
     pub(in crate::core) fn look_for_first(&mut self, now: Time, service: u16) {
         let Some(known) = self.services.get(service) else { return };
-        let Some(failback_ms) = known.mirroring.failback_ms else { return };
+        let after_ms = match known.mirroring.failback {
+            Failback::Never => return,
+            Failback::After(after_ms) => after_ms,
+            Failback::Idle => IDLE_MS,
+        };
         let first = self
             .sources
             .offering(service)
@@ -53,7 +60,7 @@ impl Core {
             .map(|(index, ..)| index);
         match first {
             Some(source) if known.active.is_some_and(|active| active != source) => {
-                let begun = Failback { source, due_ms: ms(now) + failback_ms };
+                let begun = Due { source, at_ms: ms(now) + after_ms };
                 let entry = self.failbacks.0.entry(service).or_insert(begun);
                 if entry.source != source {
                     *entry = begun;
@@ -67,22 +74,43 @@ impl Core {
 
     /// Services whose time has come go back to their first source.
     pub(in crate::core) fn fail_back(&mut self, now: Time, out: &mut impl Outputs) {
-        let is_due = |failback: &Failback| failback.due_ms <= ms(now);
+        let is_due = |due: &Due| due.at_ms <= ms(now);
         let due: Vec<_> = self
             .failbacks
             .0
             .iter()
-            .filter(|(_, failback)| is_due(failback))
-            .map(|(service, failback)| (*service, failback.source))
+            .filter(|(_, due)| is_due(due))
+            .map(|(service, due)| (*service, due.source))
             .collect();
         for (service, source) in due {
-            if self.stands_by_with_all(service, source) {
+            let at_ms = self.may_go_back_ms(now, service, source);
+            if at_ms <= ms(now) {
                 self.failbacks.0.remove(&service);
                 self.give_back(service, source, out);
-            } else if let Some(failback) = self.failbacks.0.get_mut(&service) {
-                failback.due_ms = ms(now) + NOT_YET_MS;
+            } else if let Some(due) = self.failbacks.0.get_mut(&service) {
+                due.at_ms = at_ms;
             }
         }
+    }
+
+    /// When a service may go back to its first source, or is to be looked at again.
+    fn may_go_back_ms(&self, now: Time, service: u16, source: u32) -> u64 {
+        if !self.stands_by_with_all(service, source) {
+            return ms(now) + NOT_YET_MS;
+        }
+        let known = self.services.get(service);
+        match known.map(|known| known.mirroring.failback) {
+            Some(Failback::Idle) => self.last_update_ms(service, source) + IDLE_MS,
+            _ => ms(now),
+        }
+    }
+
+    /// When an item changed last with which a source stands by. What changes there changes
+    /// at the one that is used.
+    fn last_update_ms(&self, service: u16, index: u32) -> u64 {
+        let Some(source) = self.sources.get(index) else { return 0 };
+        let offers = source.offers.values().filter(|offer| offer.service == service);
+        offers.map(|offer| offer.mirrors.updated_ms).max().unwrap_or(0)
     }
 
     /// Whether a source has answered all that it was asked to stand by with.

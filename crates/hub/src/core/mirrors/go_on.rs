@@ -1,5 +1,7 @@
 //! An item goes on at a source that stands by with it.
 
+use std::cmp::Ordering;
+
 use tapeline_cache::Image;
 use tapeline_planted::planted;
 use tapeline_rwf::{DataState, Encoded, RefreshFlags, RefreshMsg, StreamState};
@@ -35,8 +37,9 @@ impl Core {
         let is_whole = |source: &Source, service_id: u16| {
             let mirrors = &source.offers.get(&service_id)?.mirrors;
             let mirror = mirrors.by_stream.get(mirrors.by_item.get(&id)?)?;
-            let is_ok = mirror.image.state().data == DataState::OK;
-            (mirror.image.is_complete() && is_ok).then_some(())
+            let image = mirror.image.as_ref()?;
+            let is_ok = image.state().data == DataState::OK;
+            (image.is_complete() && is_ok).then_some(())
         };
         let place = self
             .sources
@@ -66,7 +69,12 @@ impl Core {
         let Some(offer) = source.offers.get_mut(&service_id) else { return };
         let generation = offer.generation;
         let Some((stream_id, mirror)) = offer.mirrors.take(id) else { return };
-        let is_same = self.has_same(id, &mirror.image);
+        let Some(image) = mirror.image else {
+            debug_assert!(false, "an item goes on with an image that is whole");
+            return;
+        };
+        let standing = self.standing(id, &image);
+        let is_same = self.has_same(id, &image, standing);
         // Nobody need hear that a source leaves.
         let is_failover = !is_same && !self.is_to_move(id);
         // A source that is still there has to know.
@@ -89,14 +97,23 @@ impl Core {
             (item.recovering, item.failing_over) = (!is_same, is_failover);
         }
         self.counters.mirror_switches += 1;
+        if is_same && standing == Some(Ordering::Less) {
+            self.drop_repeats(id);
+        }
         match is_same {
-            true => self.go_on_unseen(now, id, &mirror.image),
-            false => self.go_on_with(now, id, &mirror.image, out),
+            true => self.go_on_unseen(now, id, &image),
+            false => self.go_on_with(now, id, &image, out),
         }
     }
 
-    /// Whether servers have of an item what an image is, and nobody waits.
-    pub(in crate::core) fn has_same(&mut self, id: u32, image: &Image) -> bool {
+    /// Whether servers have of an item what an image is, or will be, and nobody waits. By
+    /// the numbers of both, where they have a common origin.
+    pub(in crate::core) fn has_same(
+        &self,
+        id: u32,
+        image: &Image,
+        standing: Option<Ordering>,
+    ) -> bool {
         let Some(item) = self.items.get(id) else { return false };
         let all_have_it = item.interests.iter().all(|it| it.accepted && it.stage == Stage::Live);
         let Some(known) = &item.image else { return false };
@@ -106,10 +123,15 @@ impl Core {
         {
             return false;
         }
+        if known.perm_data() != image.perm_data() {
+            return false;
+        }
+        if let Some(standing) = standing {
+            return standing.is_le();
+        }
         let (mut one, mut other) = (Vec::new(), Vec::new());
         let is_read = known.payload(&mut one).is_ok() && image.payload(&mut other).is_ok();
-        let is_same_lock = known.perm_data() == image.perm_data();
-        is_read && one == other && is_same_lock
+        is_read && one == other
     }
 
     /// Servers are told nothing: they have what the standby has.
