@@ -108,12 +108,12 @@ fn of_streams_alone_items_come_over_with_an_image_when_the_first_source_is_back(
     let frames = world.frames();
     assert!(frames[0].contains("image"), "{frames:?}");
     assert!(!frames.iter().any(|line| line.contains("Suspect")), "{frames:?}");
-    world.forget();
-    world.says(back, &provider::update(3, 3));
-    assert_eq!(world.frames().len(), 1, "its updates count");
     let heard = asked(&mut world, sources[1]);
     assert_eq!(heard[0], "Close 3", "{heard:?}");
     assert!(heard[1].contains("TRI.N"), "it stands by again: {heard:?}");
+    world.forget();
+    world.says(back, &provider::update(3, 3));
+    assert_eq!(world.frames().len(), 1, "its updates count");
 }
 
 #[test]
