@@ -137,6 +137,8 @@ faults! {
     IdleStandby = "idle-standby",
     /// hub: an item of a source that is lost does not go on with its mirror
     LostMirror = "lost-mirror",
+    /// hub: what servers had from the source before is passed on once more
+    PassedRepeat = "passed-repeat",
     /// hub: a source publishes into a service that is another's
     ForgedService = "forged-service",
 }
@@ -158,9 +160,9 @@ mod chosen {
         use Fault::{
             CloseOfBefore, EndlessImage, ForgedService, ForgottenRest, ForgottenStale, IdleStandby,
             KeptParts, LateHoldsPlace, LostAbsorption, LostHubMerge, LostLateImage, LostSeek,
-            LostTakeOver, NoSecondTry, OpenedByState, OvertakenMerge, RepairForOne, ResumedEarly,
-            SilentGap, StaysOpen, UnboundedMerge, UnlostService, UnrepairedItem, UnseenSlowness,
-            UnservedJoin, UntoldLoss,
+            LostTakeOver, NoSecondTry, OpenedByState, OvertakenMerge, PassedRepeat, RepairForOne,
+            ResumedEarly, SilentGap, StaysOpen, UnboundedMerge, UnlostService, UnrepairedItem,
+            UnseenSlowness, UnservedJoin, UntoldLoss,
         };
         matches!(
             fault,
@@ -180,6 +182,7 @@ mod chosen {
                 | NoSecondTry
                 | OpenedByState
                 | OvertakenMerge
+                | PassedRepeat
                 | RepairForOne
                 | ResumedEarly
                 | SilentGap

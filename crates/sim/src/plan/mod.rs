@@ -64,10 +64,10 @@ impl Plan {
         plan.add_more(seed, size);
         plan.shape.filters = Random::new(seed ^ FILTERS).percent(20);
         add_roles(&mut Random::new(seed ^ ROLES), &plan.shape, &mut plan.actions);
+        plan.shape.mirror_way = one(&mut Random::new(seed ^ MIRROR_WAYS), MirrorWay::ALL);
         plan.add_story(seed, size);
         plan.shape.receiver_bytes = receiver_bytes(&mut Random::new(seed ^ RECEIVERS));
         plan.shape.grouped = !plan.shape.mirrored && Random::new(seed ^ GROUPS).percent(15);
-        plan.shape.mirror_way = one(&mut Random::new(seed ^ MIRROR_WAYS), MirrorWay::ALL);
         plan
     }
 }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::{Action, Images, Plan, Size};
+use super::{Action, Images, MirrorWay, Plan, Size};
 use crate::random::Random;
 
 /// Whether there is one is left to a chance of its own: all else of a seed is
@@ -227,6 +227,7 @@ impl Plan {
         shape.sources = 2;
         shape.own_sources = false;
         shape.mirrored = true;
+        let has_numbers = shape.mirror_way == MirrorWay::Numbers;
         let first = random.below(2);
         let mut story = self.story();
         story.open_all(0);
@@ -234,6 +235,12 @@ impl Plan {
         story.add(Action::UpdateAll);
         for source in [first, 1 - first, first] {
             story.wait(Duration::from_secs(15));
+            if has_numbers {
+                // The other one is behind, and says later what servers had.
+                story.add(Action::StallSource { source: 1 - source, ms: 900 });
+                story.add(Action::UpdateAll);
+                story.wait(millis(500));
+            }
             story.add(Action::LoseMirror { source, ms: 6000 });
             story.wait(millis(random.between(0, 500)));
             story.add(Action::UpdateAll);

@@ -12,6 +12,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use tapeline_cache::Image;
+use tapeline_planted::planted;
 use tapeline_rwf::UpdateMsg;
 
 use super::super::Core;
@@ -46,7 +47,9 @@ impl Core {
 
     /// Whether servers had an update from the source before.
     pub(in crate::core) fn repeats(&mut self, id: u32, update: &UpdateMsg<'_>) -> bool {
-        let Some(had) = self.repeats.0.get(&id) else { return false };
+        let Some(had) = self.repeats.0.get(&id).filter(|_| !planted!(PassedRepeat)) else {
+            return false;
+        };
         if update.seq_num.is_some_and(|number| order(number, *had).is_le()) {
             self.counters.mirror_repeats += 1;
             return true;
