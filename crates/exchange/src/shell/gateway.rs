@@ -3,16 +3,16 @@
 //! It reads, writes and knows the time; what anything means is the [`Gateway`]'s to say.
 //! Markets are dialled one after the other until one of them leads.
 
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use mio::net::{TcpListener, TcpStream};
-use mio::{Events, Interest, Poll, Token};
+use mio::net::TcpStream;
+use mio::{Interest, Token};
 use tapeline_time::Time;
 
-use super::outbox::{Connection, Leaving};
-use super::{ACCEPTS, READ_BYTES, READS};
+use super::doors::{self, Connections, Core, Doors, READ_BYTES, READS};
+use super::outbox::Connection;
 use crate::core::{Door, SessionId};
 use crate::error::ExchangeError;
 use crate::gateway::{Gateway, GatewayConfig, GatewayCounts, GatewayOutputs};
@@ -43,11 +43,9 @@ pub struct GatewayVenueConfig {
 
 /// What the gateway's outputs go to.
 #[derive(Debug)]
-struct Sockets {
-    connections: Vec<Option<Connection>>,
-    leaving: Vec<Leaving>,
+pub(super) struct Sockets {
+    connections: Connections,
     link: Option<Dialled>,
-    now: Time,
 }
 
 /// The connection to a market.
@@ -60,19 +58,17 @@ struct Dialled {
 
 impl GatewayOutputs for Sockets {
     fn send(&mut self, session: SessionId, bytes: &[u8]) {
-        if let Some(Some(connection)) = self.connections.get_mut(session.0 as usize) {
+        if let Some(connection) = self.connections.get_mut(session) {
             connection.queue(bytes);
         }
     }
 
     fn close(&mut self, session: SessionId) {
-        let connection = self.connections.get_mut(session.0 as usize).and_then(Option::take);
-        self.leaving.extend(connection.and_then(|connection| connection.leave(self.now)));
+        self.connections.close(session);
     }
 
     fn queued(&self, session: SessionId) -> usize {
-        let connection = self.connections.get(session.0 as usize).and_then(Option::as_ref);
-        connection.map_or(0, Connection::queued)
+        self.connections.get(session).map_or(0, Connection::queued)
     }
 
     fn say(&mut self, bytes: &[u8]) {
@@ -82,20 +78,46 @@ impl GatewayOutputs for Sockets {
     }
 }
 
+impl Core for Gateway {
+    type Sockets = Sockets;
+
+    fn connections(sockets: &mut Sockets) -> &mut Connections {
+        &mut sockets.connections
+    }
+
+    fn accepted(&mut self, now: Time, door: Door) -> Option<SessionId> {
+        Self::accepted(self, now, door)
+    }
+
+    fn received(&mut self, now: Time, session: SessionId, bytes: &[u8], sockets: &mut Sockets) {
+        Self::received(self, now, session, bytes, sockets);
+    }
+
+    fn closed(&mut self, now: Time, session: SessionId, sockets: &mut Sockets) {
+        Self::closed(self, now, session, sockets);
+    }
+
+    fn deadline(&self) -> Time {
+        Self::deadline(self)
+    }
+
+    fn end_turn(&mut self, now: Time, sockets: &mut Sockets) {
+        self.timeout(now, sockets);
+        self.cycle(now, sockets);
+    }
+}
+
 /// A gateway on sockets.
 #[derive(Debug)]
 pub struct GatewayVenue {
     gateway: Gateway,
-    poll: Poll,
-    events: Events,
-    doors: Vec<(Door, TcpListener, SocketAddr)>,
+    doors: Doors,
     sockets: Sockets,
     markets: Vec<SocketAddr>,
     /// The market that is dialled next, and when one was dialled last.
     next_market: usize,
     dialled: Option<Time>,
-    /// Connections with more to read than one turn takes, and whether the link has more.
-    unread: Vec<SessionId>,
+    /// The link has more to read than one turn takes.
     has_more: bool,
     buffer: Box<[u8]>,
 }
@@ -106,28 +128,18 @@ impl GatewayVenue {
     /// # Errors
     /// A port cannot be listened on, or the system tells of no sockets.
     pub fn start(config: &GatewayVenueConfig, now: Time) -> Result<Self, ExchangeError> {
-        let poll = Poll::new().map_err(ExchangeError::Poll)?;
-        let mut doors = Vec::new();
-        for (at, (door, port)) in DOORS.into_iter().zip(config.ports).enumerate() {
-            let address = SocketAddr::new(config.host, port);
-            let failed = |error| ExchangeError::Listen { what: door.name(), at: address, error };
-            let mut listener = TcpListener::bind(address).map_err(failed)?;
-            let bound = listener.local_addr().map_err(failed)?;
-            let registry = poll.registry();
-            registry.register(&mut listener, Token(at), Interest::READABLE).map_err(failed)?;
-            doors.push((door, listener, bound));
+        let mut doors = Doors::new()?;
+        for (door, port) in DOORS.into_iter().zip(config.ports) {
+            doors.listen(door, SocketAddr::new(config.host, port))?;
         }
-        let connections = (0..config.gateway.max_sessions).map(|_| None).collect();
+        let connections = Connections::new(config.gateway.max_sessions, now);
         Ok(Self {
             gateway: Gateway::new(config.gateway.clone()),
-            poll,
-            events: Events::with_capacity(256),
             doors,
-            sockets: Sockets { connections, leaving: Vec::new(), link: None, now },
+            sockets: Sockets { connections, link: None },
             markets: config.markets.clone(),
             next_market: 0,
             dialled: None,
-            unread: Vec::with_capacity(16),
             has_more: false,
             buffer: vec![0; READ_BYTES].into(),
         })
@@ -135,7 +147,7 @@ impl GatewayVenue {
 
     /// What listens where.
     pub fn listening(&self) -> impl Iterator<Item = (Door, SocketAddr)> {
-        self.doors.iter().map(|(door, _, address)| (*door, *address))
+        self.doors.listening()
     }
 
     /// What it has counted.
@@ -145,44 +157,19 @@ impl GatewayVenue {
 
     /// Logs everybody out: sockets are closed when this is dropped.
     pub fn close(&mut self) {
-        let now = self.sockets.now;
+        let now = self.sockets.connections.now;
         self.gateway.log_out_all(now, &mut self.sockets);
         self.flush(now);
     }
 
     /// One turn at `now`: waits for up to `most` for something to come, and does it.
     pub fn turn(&mut self, now: Time, most: Duration, clock: impl Fn() -> Time) {
-        let is_idle = self.unread.is_empty() && !std::mem::take(&mut self.has_more);
-        let wait = if is_idle { most } else { Duration::ZERO };
-        let wait = wait.min(self.gateway.deadline().since(now));
-        if let Err(error) = self.poll.poll(&mut self.events, Some(wait))
-            && error.kind() != ErrorKind::Interrupted
-        {
-            tracing::error!(%error, "the system tells of no more sockets");
-        }
+        let most = if std::mem::take(&mut self.has_more) { Duration::ZERO } else { most };
+        self.doors.wait(now, most, &self.gateway);
         let now = clock();
-        self.sockets.now = now;
-        let mut ready = std::mem::take(&mut self.unread);
-        let mut knocked = [false; DOORS.len()];
-        for event in self.events.iter().filter(|event| event.token() != LINK) {
-            match event.token().0.checked_sub(DOORS.len()) {
-                None => knocked[event.token().0] = true,
-                Some(place) if event.is_readable() || event.is_read_closed() => {
-                    ready.push(SessionId(place as u32));
-                }
-                Some(_) => {}
-            }
-        }
+        self.sockets.connections.now = now;
         self.look_at_link(now);
-        for (at, _) in knocked.iter().enumerate().filter(|(_, knocked)| **knocked) {
-            self.accept(now, at);
-        }
-        ready.drain(..).for_each(|session| self.read(now, session));
-        if self.unread.is_empty() {
-            self.unread = ready;
-        }
-        self.gateway.timeout(now, &mut self.sockets);
-        self.gateway.cycle(now, &mut self.sockets);
+        self.doors.serve(now, &mut self.gateway, &mut self.sockets);
         self.flush(now);
     }
 
@@ -241,81 +228,14 @@ impl GatewayVenue {
         self.next_market += 1;
         let Ok(mut stream) = TcpStream::connect(*address) else { return };
         let interest = Interest::READABLE | Interest::WRITABLE;
-        if self.poll.registry().register(&mut stream, LINK, interest).is_ok() {
+        if self.doors.registry().register(&mut stream, LINK, interest).is_ok() {
             let connection = Connection::new(stream);
             self.sockets.link = Some(Dialled { connection, is_up: false, since: now });
         }
     }
 
-    fn accept(&mut self, now: Time, door: usize) {
-        for _ in 0..ACCEPTS {
-            let (door, listener, _) = &self.doors[door];
-            let (stream, peer) = match listener.accept() {
-                Ok(accepted) => accepted,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                Err(error) => {
-                    tracing::warn!(%error, door = door.name(), "a connection was not accepted");
-                    return;
-                }
-            };
-            if let Err(error) = self.seat(now, *door, stream) {
-                tracing::warn!(%error, %peer, "a connection was not accepted");
-            }
-        }
-        // There may be more, of which nobody tells again.
-        let (_, listener, _) = &mut self.doors[door];
-        let _ = self.poll.registry().reregister(listener, Token(door), Interest::READABLE);
-    }
-
-    fn seat(&mut self, now: Time, door: Door, mut stream: TcpStream) -> io::Result<()> {
-        stream.set_nodelay(true)?;
-        let Some(session) = self.gateway.accepted(now, door) else {
-            tracing::warn!(door = door.name(), "turned away: too many connections");
-            return Ok(());
-        };
-        let token = Token(DOORS.len() + session.0 as usize);
-        let interest = Interest::READABLE | Interest::WRITABLE;
-        if let Err(error) = self.poll.registry().register(&mut stream, token, interest) {
-            self.gateway.closed(now, session, &mut self.sockets);
-            return Err(error);
-        }
-        self.sockets.connections[session.0 as usize] = Some(Connection::new(stream));
-        Ok(())
-    }
-
-    fn read(&mut self, now: Time, session: SessionId) {
-        for _ in 0..READS {
-            let connection = self.sockets.connections.get_mut(session.0 as usize);
-            let Some(Some(connection)) = connection else { return };
-            match connection.read(&mut self.buffer) {
-                Ok(0) => return self.lose(now, session),
-                Ok(len) => {
-                    let bytes = &self.buffer[..len];
-                    self.gateway.received(now, session, bytes, &mut self.sockets);
-                }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(_) => return self.lose(now, session),
-            }
-        }
-        if !self.unread.contains(&session) {
-            self.unread.push(session);
-        }
-    }
-
-    fn lose(&mut self, now: Time, session: SessionId) {
-        self.sockets.connections[session.0 as usize] = None;
-        self.gateway.closed(now, session, &mut self.sockets);
-    }
-
     fn flush(&mut self, now: Time) {
-        for place in 0..self.sockets.connections.len() {
-            let Some(connection) = &mut self.sockets.connections[place] else { continue };
-            if connection.flush().is_err() {
-                self.lose(now, SessionId(place as u32));
-            }
-        }
-        self.sockets.leaving.retain_mut(|leaving| leaving.stays(now));
+        doors::flush(now, &mut self.gateway, &mut self.sockets);
         if let Some(link) = self.sockets.link.as_mut().filter(|link| link.is_up)
             && link.connection.flush().is_err()
         {

@@ -4,6 +4,7 @@
 //! [`Exchange`]'s to say. One thread turns all of it; where there is a journal,
 //! another one keeps it, since a disk takes longer than a turn may.
 
+mod doors;
 mod files;
 mod gateway;
 mod journal;
@@ -14,13 +15,11 @@ mod replicas;
 mod snapshot;
 mod stages;
 
-use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use mio::net::{TcpListener, TcpStream};
-use mio::{Events, Interest, Poll, Token, Waker};
+use mio::{Registry, Token, Waker};
 use tapeline_sequence::{AppendError, EventHash};
 use tapeline_time::Time;
 
@@ -36,19 +35,11 @@ use crate::core::{
 };
 use crate::error::{ExchangeError, OperateError};
 use crate::identity;
+use doors::{Connections, Core, Doors};
 use journal::{Keeper, TakenUp};
 use lines::Sender;
-use outbox::{Connection, Leaving};
-use replicas::{REPLICAS, Team};
-
-/// Bytes that one read takes at most.
-const READ_BYTES: usize = 16 << 10;
-
-/// Reads of one connection in one turn.
-const READS: usize = 4;
-
-/// Connections that one turn accepts at each door.
-const ACCEPTS: usize = 64;
+use outbox::Connection;
+use replicas::Team;
 
 /// How often a start looks at the journal at least.
 const KEEP_WAIT: Duration = Duration::from_millis(100);
@@ -82,13 +73,8 @@ pub struct VenueConfig {
 #[derive(Debug)]
 pub struct Venue {
     exchange: Exchange,
-    poll: Poll,
-    events: Events,
-    doors: Vec<(Door, TcpListener, SocketAddr)>,
+    doors: Doors,
     sockets: Sockets,
-    /// Connections with more to read than one turn takes.
-    unread: Vec<SessionId>,
-    buffer: Box<[u8]>,
     /// Why it cannot go on.
     trouble: Option<ExchangeError>,
     dir: PathBuf,
@@ -97,31 +83,28 @@ pub struct Venue {
 /// What the market's outputs go to.
 #[derive(Debug)]
 struct Sockets {
-    connections: Vec<Option<Connection>>,
-    leaving: Vec<Leaving>,
+    connections: Connections,
     lines: Vec<Sender>,
     keeper: Option<Keeper>,
     team: Option<Team>,
     stages: Stages,
-    now: Time,
 }
 
 impl Outputs for Sockets {
     fn send(&mut self, session: SessionId, bytes: &[u8]) {
-        let Some(Some(connection)) = self.connections.get_mut(session.0 as usize) else { return };
+        let Some(connection) = self.connections.get_mut(session) else { return };
         let Some((link, client)) = connection.via() else { return connection.queue(bytes) };
-        if let Some(Some(link)) = self.connections.get_mut(link.0 as usize) {
+        if let Some(link) = self.connections.get_mut(link) {
             link.queue_report(client, bytes);
         }
     }
 
     fn route(&mut self, session: SessionId, link: SessionId, client: u32) {
-        self.connections[session.0 as usize] = Some(Connection::of_gateway(link, client));
+        self.connections.set(session, Some(Connection::of_gateway(link, client)));
     }
 
     fn close(&mut self, session: SessionId) {
-        let connection = self.connections.get_mut(session.0 as usize).and_then(Option::take);
-        self.leaving.extend(connection.and_then(|connection| connection.leave(self.now)));
+        self.connections.close(session);
     }
 
     fn publish(&mut self, unit: &[u8]) {
@@ -131,9 +114,9 @@ impl Outputs for Sockets {
     }
 
     fn queued(&self, session: SessionId) -> usize {
-        let at = |session: SessionId| self.connections.get(session.0 as usize)?.as_ref();
-        let connection = at(session);
-        let link = connection.and_then(Connection::via).and_then(|(link, _)| at(link));
+        let connection = self.connections.get(session);
+        let link = connection.and_then(Connection::via);
+        let link = link.and_then(|(link, _)| self.connections.get(link));
         link.or(connection).map_or(0, Connection::queued)
     }
 
@@ -156,12 +139,46 @@ impl Outputs for Sockets {
     }
 }
 
+impl Core for Exchange {
+    type Sockets = Sockets;
+
+    fn connections(sockets: &mut Sockets) -> &mut Connections {
+        &mut sockets.connections
+    }
+
+    fn accepted(&mut self, now: Time, door: Door) -> Option<SessionId> {
+        Self::accepted(self, now, door)
+    }
+
+    fn received(&mut self, now: Time, session: SessionId, bytes: &[u8], sockets: &mut Sockets) {
+        Self::received(self, now, session, bytes, sockets);
+    }
+
+    fn closed(&mut self, now: Time, session: SessionId, _: &mut Sockets) {
+        Self::closed(self, now, session);
+    }
+
+    fn deadline(&self) -> Time {
+        Self::deadline(self)
+    }
+
+    fn end_turn(&mut self, now: Time, sockets: &mut Sockets) {
+        self.timeout(now, sockets);
+        self.cycle(now, sockets);
+        sockets.stages.end_turn(now);
+    }
+
+    fn is_backed_up(&self) -> bool {
+        Self::is_backed_up(self)
+    }
+}
+
 /// Opens the journal, does again what it says, and starts its thread.
 fn start_journal(
     settings: &JournalSettings,
     exchange: &mut Exchange,
     config: &ExchangeConfig,
-    poll: &Poll,
+    registry: &Registry,
 ) -> Result<Keeper, ExchangeError> {
     let TakenUp { mut journal, found, snapshot } =
         journal::recover(settings, config, exchange, true, |_, _| {})?;
@@ -176,7 +193,7 @@ fn start_journal(
             tracing::info!(%dir, segments, "segments before the snapshots are gone");
         }
     }
-    let waker = Waker::new(poll.registry(), JOURNAL).map_err(ExchangeError::Poll)?;
+    let waker = Waker::new(registry, JOURNAL).map_err(ExchangeError::Poll)?;
     Keeper::start(journal, None, waker)
 }
 
@@ -186,7 +203,7 @@ fn start_replica(
     journal: &JournalSettings,
     exchange: &mut Exchange,
     config: &ExchangeConfig,
-    (poll, now): (&Poll, Time),
+    (registry, now): (&Registry, Time),
 ) -> Result<(Keeper, Team), ExchangeError> {
     let (TakenUp { journal: kept, found, .. }, mut log) =
         journal::follow(journal, config, exchange, now)?;
@@ -195,48 +212,37 @@ fn start_replica(
     let (dir, last, committed) = (journal.dir.display(), found.last, log.committed);
     let (term, replica) = (ballot.term, settings.own + 1);
     tracing::info!(%dir, last, committed, term, is_whole, replica, "the journal is read");
-    let waker = Waker::new(poll.registry(), JOURNAL).map_err(ExchangeError::Poll)?;
+    let waker = Waker::new(registry, JOURNAL).map_err(ExchangeError::Poll)?;
     let keeper = Keeper::start(kept, Some(committed), waker)?;
     let place = (journal.dir.clone(), identity::of(config));
-    let team = Team::start(settings, place, (ballot, log), poll.registry(), now)?;
+    let team = Team::start(settings, place, (ballot, log), registry, now)?;
     Ok((keeper, team))
 }
 
 impl Venue {
     /// Listens, and opens the market, as its journal left it if it has one.
     pub fn start(config: &VenueConfig, now: Time) -> Result<Self, ExchangeError> {
-        let poll = Poll::new().map_err(ExchangeError::Poll)?;
+        let doors = Doors::new()?;
         let mut exchange = Exchange::new(&config.exchange, config.epoch_ns);
         let (keeper, team) = match (&config.journal, &config.replicas) {
             (Some(journal), Some(replicas)) => {
-                let at = (&poll, now);
+                let at = (doors.registry(), now);
                 let (keeper, team) =
                     start_replica(replicas, journal, &mut exchange, &config.exchange, at)?;
                 (Some(keeper), Some(team))
             }
             (Some(journal), None) => {
-                (Some(start_journal(journal, &mut exchange, &config.exchange, &poll)?), None)
+                let registry = doors.registry();
+                (Some(start_journal(journal, &mut exchange, &config.exchange, registry)?), None)
             }
             (None, _) => (None, None),
         };
         let lines = config.lines.iter().map(Sender::new).collect::<Result<_, _>>()?;
-        let connections = (0..config.exchange.max_sessions).map(|_| None).collect();
+        let connections = Connections::new(config.exchange.max_sessions, now);
         let mut venue = Self {
             exchange,
-            poll,
-            events: Events::with_capacity(256),
-            doors: Vec::new(),
-            sockets: Sockets {
-                connections,
-                leaving: Vec::new(),
-                lines,
-                keeper,
-                team,
-                stages: Stages::new(),
-                now,
-            },
-            unread: Vec::with_capacity(16),
-            buffer: vec![0; READ_BYTES].into(),
+            doors,
+            sockets: Sockets { connections, lines, keeper, team, stages: Stages::new() },
             trouble: None,
             dir: config.journal.as_ref().map(|journal| journal.dir.clone()).unwrap_or_default(),
         };
@@ -244,30 +250,15 @@ impl Venue {
             venue.exchange.open(now, &mut venue.sockets);
             venue.wait_until_open(now)?;
         }
-        for (at, (door, port)) in Door::ALL.into_iter().zip(config.ports).enumerate() {
+        for (door, port) in Door::ALL.into_iter().zip(config.ports) {
             let address = match (door, config.gateways) {
                 (Door::Gateways, None) => continue,
                 (Door::Gateways, Some(address)) => address,
                 _ => SocketAddr::new(config.host, port),
             };
-            let (listener, bound) = venue.listen(door, address, at)?;
-            venue.doors.push((door, listener, bound));
+            venue.doors.listen(door, address)?;
         }
         Ok(venue)
-    }
-
-    fn listen(
-        &self,
-        door: Door,
-        address: SocketAddr,
-        at: usize,
-    ) -> Result<(TcpListener, SocketAddr), ExchangeError> {
-        let failed = |error| ExchangeError::Listen { what: door.name(), at: address, error };
-        let mut listener = TcpListener::bind(address).map_err(failed)?;
-        let bound = listener.local_addr().map_err(failed)?;
-        let registry = self.poll.registry();
-        registry.register(&mut listener, Token(at), Interest::READABLE).map_err(failed)?;
-        Ok((listener, bound))
     }
 
     /// Nobody is let in before the market is open, and it is when that is kept.
@@ -280,17 +271,13 @@ impl Venue {
             if applied == last {
                 return Ok(());
             }
-            let polled = self.poll.poll(&mut self.events, Some(KEEP_WAIT));
-            polled.or_else(|error| match error.kind() {
-                ErrorKind::Interrupted => Ok(()),
-                _ => Err(ExchangeError::Poll(error)),
-            })?;
+            self.doors.poll(KEEP_WAIT).map_err(ExchangeError::Poll)?;
         }
     }
 
     /// What listens where.
     pub fn listening(&self) -> impl Iterator<Item = (Door, SocketAddr)> {
-        self.doors.iter().map(|(door, _, address)| (*door, *address))
+        self.doors.listening()
     }
 
     /// Where market data goes.
@@ -333,49 +320,17 @@ impl Venue {
 
     /// One turn at `now`: waits for up to `most` for something to come, and does it.
     pub fn turn(&mut self, now: Time, most: Duration, clock: impl Fn() -> Time) {
-        let is_backed_up = self.exchange.is_backed_up();
-        let wait = if self.unread.is_empty() || is_backed_up { most } else { Duration::ZERO };
         let replicas = self.sockets.team.as_ref().map(Team::deadline);
-        let wait = wait.min(self.exchange.deadline().since(now));
-        let wait = replicas.map_or(wait, |due| wait.min(due.since(now)));
-        if let Err(error) = self.poll.poll(&mut self.events, Some(wait))
-            && error.kind() != ErrorKind::Interrupted
-        {
-            tracing::error!(%error, "the system tells of no more sockets");
-        }
+        let most = replicas.map_or(most, |due| most.min(due.since(now)));
+        self.doors.wait(now, most, &self.exchange);
         let now = clock();
-        self.sockets.now = now;
+        self.sockets.connections.now = now;
         self.replicate(now);
         self.commit(now);
         if self.is_deposed() {
             return;
         }
-        let mut ready = std::mem::take(&mut self.unread);
-        let mut knocked = [false; Door::ALL.len()];
-        for event in &self.events {
-            match event.token().0.checked_sub(Door::ALL.len()) {
-                _ if event.token() == JOURNAL || event.token() == REPLICAS => {}
-                None => knocked[event.token().0] = true,
-                Some(place) if event.is_readable() || event.is_read_closed() => {
-                    ready.push(SessionId(place as u32));
-                }
-                Some(_) => {}
-            }
-        }
-        for (at, _) in knocked.iter().enumerate().filter(|(_, knocked)| **knocked) {
-            self.accept(now, at);
-        }
-        match self.exchange.is_backed_up() {
-            // Clients wait in their sockets until the journal has caught up.
-            true => std::mem::swap(&mut self.unread, &mut ready),
-            false => ready.drain(..).for_each(|session| self.read(now, session)),
-        }
-        if self.unread.is_empty() {
-            self.unread = ready;
-        }
-        self.exchange.timeout(now, &mut self.sockets);
-        self.exchange.cycle(now, &mut self.sockets);
-        self.sockets.stages.end_turn(now);
+        self.doors.serve(now, &mut self.exchange, &mut self.sockets);
         self.flush(now);
     }
 
@@ -417,7 +372,7 @@ impl Venue {
             return;
         };
         let exchange = &mut self.exchange;
-        team.turn(now, self.poll.registry(), |cut, entries| {
+        team.turn(now, self.doors.registry(), |cut, entries| {
             if let Some(last) = cut {
                 tracing::warn!(last, "entries that were never committed are cut off");
                 keeper.cut(last);
@@ -447,82 +402,8 @@ impl Venue {
         self.trouble.take()
     }
 
-    fn accept(&mut self, now: Time, door: usize) {
-        for _ in 0..ACCEPTS {
-            let (door, listener, _) = &self.doors[door];
-            let (stream, peer) = match listener.accept() {
-                Ok(accepted) => accepted,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                Err(error) => {
-                    tracing::warn!(%error, door = door.name(), "a connection was not accepted");
-                    return;
-                }
-            };
-            if let Err(error) = self.seat(now, *door, stream, peer) {
-                tracing::warn!(%error, %peer, "a connection was not accepted");
-            }
-        }
-        // There may be more, of which nobody tells again.
-        let (_, listener, _) = &mut self.doors[door];
-        let _ = self.poll.registry().reregister(listener, Token(door), Interest::READABLE);
-    }
-
-    fn seat(
-        &mut self,
-        now: Time,
-        door: Door,
-        mut stream: TcpStream,
-        peer: SocketAddr,
-    ) -> io::Result<()> {
-        stream.set_nodelay(true)?;
-        let Some(session) = self.exchange.accepted(now, door) else {
-            tracing::warn!(%peer, door = door.name(), "turned away: too many connections");
-            return Ok(());
-        };
-        let token = Token(Door::ALL.len() + session.0 as usize);
-        let interest = Interest::READABLE | Interest::WRITABLE;
-        if let Err(error) = self.poll.registry().register(&mut stream, token, interest) {
-            self.exchange.closed(now, session);
-            return Err(error);
-        }
-        tracing::debug!(%peer, door = door.name(), "connected");
-        self.sockets.connections[session.0 as usize] = Some(Connection::new(stream));
-        Ok(())
-    }
-
-    fn read(&mut self, now: Time, session: SessionId) {
-        for _ in 0..READS {
-            let connection = self.sockets.connections.get_mut(session.0 as usize);
-            let Some(Some(connection)) = connection else { return };
-            match connection.read(&mut self.buffer) {
-                Ok(0) => return self.lose(now, session),
-                Ok(len) => {
-                    let bytes = &self.buffer[..len];
-                    self.exchange.received(now, session, bytes, &mut self.sockets);
-                }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(_) => return self.lose(now, session),
-            }
-        }
-        if !self.unread.contains(&session) {
-            self.unread.push(session);
-        }
-    }
-
-    fn lose(&mut self, now: Time, session: SessionId) {
-        self.sockets.connections[session.0 as usize] = None;
-        self.exchange.closed(now, session);
-    }
-
     fn flush(&mut self, now: Time) {
-        for place in 0..self.sockets.connections.len() {
-            let Some(connection) = &mut self.sockets.connections[place] else { continue };
-            if connection.flush().is_err() {
-                self.lose(now, SessionId(place as u32));
-            }
-        }
-        self.sockets.leaving.retain_mut(|leaving| leaving.stays(now));
+        doors::flush(now, &mut self.exchange, &mut self.sockets);
         if let Some(team) = &mut self.sockets.team {
             team.flush();
         }
@@ -535,7 +416,7 @@ impl Venue {
 
     /// Says goodbye to everybody: sockets are closed when this is dropped.
     pub fn close(&mut self) {
-        let now = self.sockets.now;
+        let now = self.sockets.connections.now;
         if let Some(keeper) = &mut self.sockets.keeper {
             keeper.close();
             self.commit(now);
@@ -544,9 +425,7 @@ impl Venue {
                 team.end();
             }
         }
-        for connection in self.sockets.connections.iter_mut().filter_map(Option::take) {
-            self.sockets.leaving.extend(connection.leave(self.sockets.now));
-        }
+        self.sockets.connections.close_all();
     }
 
     // ---- who is in this process
@@ -554,7 +433,7 @@ impl Venue {
     /// Somebody of this process comes through a door, without a socket.
     pub fn join(&mut self, now: Time, door: Door) -> Option<SessionId> {
         let session = self.exchange.accepted(now, door)?;
-        self.sockets.connections[session.0 as usize] = Some(Connection::here());
+        self.sockets.connections.set(session, Some(Connection::here()));
         Some(session)
     }
 
@@ -566,7 +445,7 @@ impl Venue {
     /// What has come for who joined, into `out`.
     pub fn hear(&mut self, session: SessionId, out: &mut Vec<u8>) {
         out.clear();
-        if let Some(Some(connection)) = self.sockets.connections.get_mut(session.0 as usize) {
+        if let Some(connection) = self.sockets.connections.get_mut(session) {
             connection.take(out);
         }
     }

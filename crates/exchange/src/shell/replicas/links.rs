@@ -14,7 +14,7 @@ use tapeline_time::Time;
 use super::super::outbox::Connection;
 
 /// Something about replicas has happened. They are all looked at each turn.
-pub(in super::super) const REPLICAS: Token = Token(usize::MAX - 1);
+const REPLICAS: Token = Token(usize::MAX - 1);
 
 /// How often one that is not there is dialled.
 const REDIAL: Duration = Duration::from_millis(100);

@@ -22,8 +22,6 @@ use tapeline_sequence::{
 };
 use tapeline_time::Time;
 
-pub(super) use links::REPLICAS;
-
 use crate::error::ExchangeError;
 use catch_up::CatchUp;
 use links::{Common, Links, News};
