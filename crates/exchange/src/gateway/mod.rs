@@ -16,6 +16,8 @@
 
 mod clients;
 mod counts;
+#[cfg(test)]
+mod no_allocation;
 mod requests;
 #[cfg(test)]
 mod twin;

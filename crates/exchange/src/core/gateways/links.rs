@@ -409,11 +409,12 @@ impl Exchange {
     ) -> bool {
         let silence = self.floor.gateways.silence();
         let Some(link) = self.link(session) else { return true };
+        let is_there = now.since(link.heard) < silence;
         if now.since(link.said) >= silence / 4 && link.gateway.is_some() {
             link.said = now;
-            say(session, &Word::Beat, out);
+            self.floor.gateways.beat(session, out);
         }
-        now.since(link.heard) < silence
+        is_there
     }
 
     /// Sessions at gateways that do not come back are over.

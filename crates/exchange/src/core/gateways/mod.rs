@@ -188,6 +188,13 @@ impl Gateways {
         }
     }
 
+    /// A gateway hears that the market is there.
+    fn beat(&mut self, link: SessionId, out: &mut impl Outputs) {
+        self.scratch.clear();
+        Word::Beat.append(&mut self.scratch);
+        out.send(link, &self.scratch);
+    }
+
     /// A request of a gateway is kept nowhere, and never will be.
     pub(super) fn refuse(&self, command: &Command<'_>, out: &mut impl Outputs) {
         let known = self.all.get(&gateway_of(command.source));
