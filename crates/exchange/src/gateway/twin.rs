@@ -122,7 +122,8 @@ struct World {
     processes: Vec<Process>,
     clients: [Client; 2],
     instances: u64,
-    counts: [u64; 3],
+    /// Gateways, leaders and markets that were killed, and gateways with their market.
+    counts: [u64; 4],
 }
 
 fn config() -> ExchangeConfig {
@@ -170,7 +171,7 @@ impl World {
             processes: Vec::new(),
             clients: [Client::default(), Client::default()],
             instances: 0,
-            counts: [0; 3],
+            counts: [0; 4],
         };
         world.market.open(world.now, &mut world.wires);
         for number in 1..=2 {
@@ -264,6 +265,19 @@ impl World {
             self.market.open(self.now, &mut self.wires);
             self.counts[2] += 1;
         }
+    }
+
+    /// The market and gateways die at once: nobody is left who could say again what was not
+    /// committed, but the clients.
+    fn kill_both(&mut self) {
+        let gateways = match self.random.below(3) {
+            2 => vec![0, 1],
+            at => vec![at],
+        };
+        let leads = self.random.below(2) == 0;
+        self.kill_market(leads);
+        gateways.into_iter().for_each(|at| self.kill_gateway(at));
+        self.counts[3] += 1;
     }
 
     fn commit(&mut self, all: bool) {
@@ -457,6 +471,7 @@ impl World {
                 }
                 self.kill_market(true);
             }
+            97 if self.random.below(4) == 0 => self.kill_both(),
             // Somebody just goes.
             95 => {
                 if let Some((at, session)) = self.clients[at].at.take() {
@@ -493,7 +508,7 @@ impl World {
 #[test]
 fn whatever_breaks_no_order_is_lost_or_doubled_and_everybody_is_told_all() {
     let seeds = std::env::var("TAPELINE_SEEDS").ok().and_then(|text| text.parse().ok());
-    let (mut sent, mut counts) = (0, [0; 3]);
+    let (mut sent, mut counts) = (0, [0; 4]);
     for seed in 1..=seeds.unwrap_or(15) {
         println!("seed {seed}");
         let mut world = World::new(seed);
@@ -503,8 +518,8 @@ fn whatever_breaks_no_order_is_lost_or_doubled_and_everybody_is_told_all() {
         counts.iter_mut().zip(world.counts).for_each(|(all, of)| *all += of);
     }
     println!(
-        "{sent} orders; killed: gateways {}, leaders {}, markets {}",
-        counts[0], counts[1], counts[2]
+        "{sent} orders; killed: gateways {}, leaders {}, markets {}, both at once {}",
+        counts[0], counts[1], counts[2], counts[3]
     );
     assert!(sent > 1_000 && counts.iter().all(|count| *count > 25), "{sent} orders, {counts:?}");
 }

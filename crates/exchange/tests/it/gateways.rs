@@ -158,6 +158,50 @@ fn clients_of_a_gateway_stay_while_the_market_is_killed_and_miss_nothing() {
     told("the market", &mut times, &log);
 }
 
+/// SIGKILL to all before the end of any is awaited.
+fn kill_at_once(all: [&mut Running; 2]) {
+    let [one, other] = all;
+    one.child.kill().expect("it runs");
+    other.child.kill().expect("it runs");
+    for running in [one, other] {
+        running.child.wait().expect("a child");
+    }
+}
+
+#[test]
+fn no_accepted_order_is_lost_or_doubled_by_kills_of_a_gateway_and_the_market_at_once() {
+    let mut house = House::of_gateways(JOURNAL, false, "grace-ms = 60000");
+    let mut market = house.start();
+    let mut gateways = [house.start_gateway(1), house.start_gateway(2)];
+    let (mut log, mut times) = (Log::default(), Vec::new());
+    let (mut at, mut client) = log_on(&[&gateways[0]], "ANN");
+    for round in 0..kills() {
+        log.trade(&mut client, 100 + round * 37 % 101);
+        // What is on its way everywhere when they die.
+        for _ in 0..200 {
+            log.sent += 1;
+            client.say(&Message::NewOrder(order(log.sent)));
+        }
+        kill_at_once([&mut market, &mut gateways[at]]);
+        let killed = Instant::now();
+        while client.listen() {}
+        log.note(&mut client);
+        market = house.start();
+        gateways[at] = house.start_gateway(at + 1);
+        // In turns the client goes to the gateway that stayed, and to the one that is new.
+        at = if round % 2 == 0 { 1 - at } else { at };
+        client = log_on(&[&gateways[at]], "ANN").1;
+        go_on(&mut log, &gateways[at], &mut client);
+        times.push(killed.elapsed());
+        wait_until_all_accepted(&mut log, &mut client);
+        holds_all(&log, &gateways[at]);
+    }
+    assert!(log.refused.is_empty(), "who was not let in yet was not refused anything");
+    market.terminate();
+    account(&house, "journal", &log);
+    told("a gateway and the market", &mut times, &log);
+}
+
 #[test]
 fn clients_of_a_gateway_stay_while_leaders_are_killed_and_miss_nothing() {
     let mut house = House::of_gateways(JOURNAL, true, "failover-ms = 60000\ngrace-ms = 60000");
