@@ -1,7 +1,7 @@
 //! What an order takes through an exchange that runs, from a client's write to its
 //! report, by how it is kept: not at all, in a journal, in three memories, on three
-//! disks; by the native gateway, and by FIX; beside a bare round trip over TCP. In
-//! turns, one order at a time.
+//! disks; by the native gateway, by FIX, and by a native gateway in a process of its own;
+//! beside bare round trips over TCP and the engine alone. In turns, one order at a time.
 //!
 //! `cargo bench -p tapeline-exchange --bench order_path -- [ROUNDS] [ORDERS]`. The
 //! journals are in a folder of the system's for temporary files (`TMPDIR`): what a
@@ -19,8 +19,13 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
+use tapeline_exchange::Market;
 use tapeline_fix::{Credentials, Initiator, Store, Verdict, Writer, tag};
+use tapeline_instrument::{Cause, Instrument, Price, Session, Side, TickTable};
 use tapeline_layout::Text;
+use tapeline_matching::{
+    Command as Asked, Config, Event, Kind, NewOrder, Owner, Passive, SelfMatch, TimeInForce,
+};
 use tapeline_ntg::session::Logon;
 use tapeline_ntg::{Frames, Message};
 use tapeline_time::Time;
@@ -42,6 +47,20 @@ const PUBLISHED: [(&str, u32); 2] = [("native", 117), ("FIX", 191)];
 
 /// Of which the others are told as multiples.
 const PLAIN: usize = 0;
+
+/// The one whose gateway is a process of its own.
+const APART: usize = 2;
+
+/// Bytes of an order and of a report, as a client has them, and on the link between a
+/// gateway and its market: with the head of a word, and what is in front of a request.
+const HOPS: [(&str, usize, usize); 2] = [
+    ("bare round trip over TCP, as of a client", 125, 155),
+    ("the same, as of a gateway and its market", 8 + 24 + 125, 8 + 155),
+];
+
+/// What the path with one process per part may take of the hops and the engine alone, at
+/// the median and at p99.
+const GOALS: [f64; 2] = [1.5, 3.0];
 
 /// An exchange as processes, and a client of it.
 struct Exchange {
@@ -77,13 +96,28 @@ impl Exchange {
     /// One process, with a journal or without.
     fn alone(name: &'static str, door: &str, has_journal: bool) -> Result<Self, Failed> {
         let dir = tempfile::tempdir()?;
-        let args = if has_journal { &["--journal", "journal"][..] } else { &[] };
+        let args = if has_journal { &["run", "--journal", "journal"][..] } else { &["run"] };
         let (process, at) = start(dir.path(), "", ("one", door), args)?;
         let client: Box<dyn Client> = match door {
             "fix" => Box::new(wait_for("a logon", || Fix::log_on(&at))?),
             _ => Box::new(wait_for("a logon", || Native::log_on(&at))?),
         };
         Ok(Self { name, processes: vec![process], client, _dir: dir, sent: 0 })
+    }
+
+    /// A market, and a gateway in a process of its own.
+    fn of_parts(name: &'static str) -> Result<Self, Failed> {
+        let dir = tempfile::tempdir()?;
+        // The system chooses, and the market binds what it chose.
+        let market = TcpListener::bind("127.0.0.1:0")?.local_addr()?.to_string();
+        let section = format!(
+            "[gateways]\nmarkets = [\"{market}\"]\n\
+             [[gateways.apart]]\nnumber = 1\norders-port = 1\nrecovery-port = 2\n"
+        );
+        let (market, _) = start(dir.path(), &section, ("market", "orders"), &["run"])?;
+        let (gateway, at) = start(dir.path(), &section, ("gateway", "orders"), &["gateway"])?;
+        let client = Box::new(wait_for("a logon", || Native::log_on(&at))?);
+        Ok(Self { name, processes: vec![gateway, market], client, _dir: dir, sent: 0 })
     }
 
     /// Three replicas.
@@ -102,7 +136,7 @@ impl Exchange {
         );
         let (mut processes, mut doors) = (Vec::new(), Vec::new());
         for number in ["1", "2", "3"] {
-            let args = ["--replica", number, "--journal", number];
+            let args = ["run", "--replica", number, "--journal", number];
             let (process, orders) = start(dir.path(), &section, (number, "orders"), &args)?;
             processes.push(process);
             doors.push(orders);
@@ -138,8 +172,8 @@ fn start(
     let ready = format!("ready-{name}");
     let process = Command::new(PROGRAM)
         .current_dir(dir)
-        .args(["run", "--any-port", "--log", "error", "--ready-file", &ready])
         .args(args)
+        .args(["--any-port", "--log", "error", "--ready-file", &ready])
         .arg("market.toml")
         .stdout(Stdio::null())
         .spawn()?;
@@ -305,21 +339,21 @@ fn now_ns() -> u64 {
     since.map_or(0, |since| since.as_nanos() as u64)
 }
 
-/// A bare round trip: an order's bytes to a thread that answers with a report's.
-fn floor(count: usize, times: &mut Vec<u64>) -> Result<(), Failed> {
+/// Bare round trips: so many bytes to a thread that answers with so many.
+fn floor(count: usize, (asked, told): (usize, usize), times: &mut Vec<u64>) -> Result<(), Failed> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let mut here = TcpStream::connect(listener.local_addr()?)?;
     let (mut there, _) = listener.accept()?;
     here.set_nodelay(true)?;
     there.set_nodelay(true)?;
     let echo = thread::spawn(move || {
-        let mut order = [0; 125];
-        while there.read_exact(&mut order).is_ok() && there.write_all(&[7; 155]).is_ok() {}
+        let (mut order, report) = (vec![0; asked], vec![7; told]);
+        while there.read_exact(&mut order).is_ok() && there.write_all(&report).is_ok() {}
     });
-    let mut report = [0; 155];
+    let (order, mut report) = (vec![7; asked], vec![0; told]);
     for _ in 0..count {
         let begun = Instant::now();
-        here.write_all(&[7; 125])?;
+        here.write_all(&order)?;
         here.read_exact(&mut report)?;
         times.push(begun.elapsed().as_nanos() as u64);
     }
@@ -328,67 +362,157 @@ fn floor(count: usize, times: &mut Vec<u64>) -> Result<(), Failed> {
     Ok(())
 }
 
+/// The engine and its market data alone, for the orders that the clients send.
+fn engine(count: usize, times: &mut Vec<u64>) -> Result<(), Failed> {
+    let mut market = Market::new(&Config::default(), b'A');
+    let instrument = Instrument::new(7, "VOD.L", TickTable::flat(Price(1_000_000))?);
+    let book = market.add(0, instrument, &mut |_| {});
+    let (session, cause) = (Session::Regular, Cause::Scheduled);
+    market.handle(0, &Asked::Session { book, session, cause }, &mut |_| {});
+    let mut trades = 0;
+    for number in 0..count {
+        let order = NewOrder {
+            book,
+            owner: Owner { firm: 1, user: 0 },
+            side: if number % 2 == 0 { Side::Buy } else { Side::Sell },
+            kind: Kind::Limit(Price(1_000_000_000)),
+            quantity: 1,
+            display: 1,
+            time_in_force: TimeInForce::Day,
+            passive: Passive::No,
+            self_match: SelfMatch::Allowed,
+            group: 0,
+            is_named: false,
+            is_random_peak: false,
+            is_quote: false,
+        };
+        let begun = Instant::now();
+        let events = market.handle(1 + number as u64, &Asked::New(order), &mut |_| {});
+        times.push(begun.elapsed().as_nanos() as u64);
+        trades += events.iter().filter(|event| matches!(event, Event::Traded { .. })).count();
+    }
+    match trades == count / 2 {
+        true => Ok(()),
+        false => Err(format!("{trades} trades of {count} orders").into()),
+    }
+}
+
 /// A part of all times, sorted, in microseconds.
 fn part(times: &[u64], part: f64) -> f64 {
     times[((times.len() - 1) as f64 * part) as usize] as f64 / 1e3
 }
 
+/// What was measured, in rounds.
+#[derive(Default)]
+struct Measured {
+    /// Of each exchange, and of what is beside them: the hops, and the engine alone.
+    times: [Vec<u64>; 6],
+    beside: [Vec<u64>; 3],
+    /// Of each round: each exchange's median by the plain one's, and that of the one in
+    /// parts by what is beside it.
+    ratios: [Vec<f64>; 6],
+    in_parts: Vec<f64>,
+}
+
+impl Measured {
+    fn round(
+        &mut self,
+        all: &mut [Exchange; 6],
+        count: usize,
+        is_warm: bool,
+    ) -> Result<(), Failed> {
+        let mut beside = [const { Vec::new() }; 3];
+        for ((_, asked, told), times) in HOPS.iter().zip(&mut beside) {
+            floor(count, (*asked, *told), times)?;
+        }
+        engine(count, &mut beside[2])?;
+        let mut times = [const { Vec::new() }; 6];
+        for (exchange, times) in all.iter_mut().zip(&mut times) {
+            exchange.orders(count, times)?;
+        }
+        if !is_warm {
+            return Ok(());
+        }
+        beside.iter_mut().chain(&mut times).for_each(|times| times.sort_unstable());
+        let medians = times.each_ref().map(|times| part(times, 0.5));
+        for (ratio, median) in self.ratios.iter_mut().zip(medians) {
+            ratio.push(median / medians[PLAIN]);
+        }
+        let parts: f64 = beside.iter().map(|times| part(times, 0.5)).sum();
+        self.in_parts.push(medians[APART] / parts);
+        self.times.iter_mut().zip(&mut times).for_each(|(all, times)| all.append(times));
+        self.beside.iter_mut().zip(&mut beside).for_each(|(all, times)| all.append(times));
+        Ok(())
+    }
+
+    fn sort(&mut self) {
+        self.times.iter_mut().chain(&mut self.beside).for_each(|times| times.sort_unstable());
+        let ratios = self.ratios.iter_mut().chain([&mut self.in_parts]);
+        ratios.for_each(|ratios| ratios.sort_unstable_by(f64::total_cmp));
+    }
+
+    /// How the path with one process per part stands to its hops and the engine.
+    fn tell_in_parts(&self) {
+        let of = |at: f64| self.beside.iter().map(|times| part(times, at)).sum::<f64>();
+        let (p50, p99) = (of(0.5), of(0.99));
+        let whole = &self.times[APART];
+        let [least, median, most] = spread(&self.in_parts);
+        let [goal, goal_99] = GOALS;
+        println!(
+            "\nnative path, one process per part, by its hops and the engine alone ({p50:.1} and \
+             {p99:.1} µs):\np50 {median:.2} (rounds {least:.2} to {most:.2}; goal {goal}), p99 \
+             {:.2} (goal {goal_99})",
+            part(whole, 0.99) / p99
+        );
+    }
+}
+
+/// The least, the middle and the most of some that are sorted.
+fn spread(ratios: &[f64]) -> [f64; 3] {
+    [0, ratios.len() / 2, ratios.len() - 1].map(|at| ratios[at])
+}
+
+fn row(name: &str, times: &[u64]) {
+    let [p50, p99, p999, most] = [0.5, 0.99, 0.999, 1.0].map(|at| part(times, at));
+    print!("| {name} | {p50:.1} | {p99:.1} | {p999:.1} | {most:.0} |");
+}
+
 fn main() -> Result<(), Failed> {
     let mut numbers = env::args().skip(1).filter_map(|arg| arg.parse().ok());
     let (rounds, count) = (numbers.next().unwrap_or(9), numbers.next().unwrap_or(500));
+    let count = (count / 2).max(1) * 2;
     let mut all = [
         Exchange::alone("no journal", "orders", false)?,
         Exchange::alone("no journal, by FIX", "fix", false)?,
+        Exchange::of_parts("no journal, the gateway in a process of its own")?,
         Exchange::alone("a journal", "orders", true)?,
         Exchange::of_three("three replicas, `memory`", "memory")?,
         Exchange::of_three("three replicas, `disk`", "disk")?,
     ];
-    let mut floors = Vec::new();
-    let mut times = [const { Vec::new() }; 5];
-    let mut ratios = [const { Vec::new() }; 5];
+    let mut measured = Measured::default();
     // The first round warms up.
     for round in 0..=rounds {
-        let mut medians = [0.0; 5];
-        let mut bare = Vec::with_capacity(count);
-        floor(count, &mut bare)?;
-        for (at, exchange) in all.iter_mut().enumerate() {
-            let mut own = Vec::with_capacity(count);
-            exchange.orders(count, &mut own)?;
-            own.sort_unstable();
-            medians[at] = part(&own, 0.5);
-            if round > 0 {
-                times[at].append(&mut own);
-            }
-        }
-        if round > 0 {
-            floors.append(&mut bare);
-            for (ratio, median) in ratios.iter_mut().zip(medians) {
-                ratio.push(median / medians[PLAIN]);
-            }
-        }
+        measured.round(&mut all, count, round > 0)?;
     }
+    measured.sort();
     println!(
         "{rounds} rounds of {count} orders in turns, one at a time; µs from write to report\n"
     );
     println!("| | p50 | p99 | p99.9 | max | × no journal | least, most of a round |");
     println!("|---|---|---|---|---|---|---|");
-    floors.sort_unstable();
-    let row = |name: &str, times: &[u64]| {
-        let [p50, p99, p999, most] = [0.5, 0.99, 0.999, 1.0].map(|at| part(times, at));
-        print!("| {name} | {p50:.1} | {p99:.1} | {p999:.1} | {most:.0} |");
-    };
-    row("bare round trip over TCP", &floors);
-    println!(" | |");
+    let hops = HOPS.iter().map(|(name, ..)| *name);
+    for (name, times) in hops.chain(["the engine and market data alone"]).zip(&measured.beside) {
+        row(name, times);
+        println!(" | |");
+    }
     for (at, exchange) in all.iter().enumerate() {
-        times[at].sort_unstable();
-        ratios[at].sort_unstable_by(f64::total_cmp);
-        row(exchange.name, &times[at]);
-        let [least, middle, most] = [0, ratios[at].len() / 2, ratios[at].len() - 1];
-        let ratio = |place: usize| ratios[at][place];
-        println!(" {:.2} | {:.2}, {:.2} |", ratio(middle), ratio(least), ratio(most));
+        row(exchange.name, &measured.times[at]);
+        let [least, median, most] = spread(&measured.ratios[at]);
+        println!(" {median:.2} | {least:.2}, {most:.2} |");
     }
     for (path, us) in PUBLISHED {
         println!("| published, {path}, parts in processes of their own (2019) | {us} | | | | | |");
     }
+    measured.tell_in_parts();
     Ok(())
 }

@@ -276,7 +276,9 @@ impl World {
         };
         let leads = self.random.below(2) == 0;
         self.kill_market(leads);
-        gateways.into_iter().for_each(|at| self.kill_gateway(at));
+        for at in gateways {
+            self.kill_gateway(at);
+        }
         self.counts[3] += 1;
     }
 
