@@ -367,8 +367,10 @@ fn engine(count: usize, times: &mut Vec<u64>) -> Result<(), Failed> {
     let mut market = Market::new(&Config::default(), b'A');
     let instrument = Instrument::new(7, "VOD.L", TickTable::flat(Price(1_000_000))?);
     let book = market.add(0, instrument, &mut |_| {});
-    let (session, cause) = (Session::Regular, Cause::Scheduled);
-    market.handle(0, &Asked::Session { book, session, cause }, &mut |_| {});
+    for session in [Session::OpeningCall, Session::Regular] {
+        let cause = Cause::Scheduled;
+        market.handle(0, &Asked::Session { book, session, cause }, &mut |_| {});
+    }
     let mut trades = 0;
     for number in 0..count {
         let order = NewOrder {
