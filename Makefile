@@ -142,8 +142,9 @@ bench-tools: prerequisites-tools ## The host tools beside sockperf, fio, iperf3,
 	$(CARGO) build --release --quiet --locked -p tapeline-lab
 	bench/tools/run.sh $(TOOLS)
 
-bench-exchange: ## The matching engine beside matchcore, in turns: make bench-exchange FLOWS="FILE …"
-	$(CARGO) bench --locked --quiet -p tapeline-exchange --bench engines -- $(abspath $(FLOWS))
+bench-exchange: ## The way of an order by how an exchange is laid out, and its engine beside matchcore: make bench-exchange FLOWS="FILE …"
+	$(if $(FLOWS),$(CARGO) bench --locked --quiet -p tapeline-exchange --bench engines -- $(abspath $(FLOWS)))
+	$(CARGO) bench --locked --quiet -p tapeline-exchange --bench order_path
 
 bench-eyes: prerequisites-bench ## What it costs to be looked at, in instructions of an update and in time; needs valgrind
 	$(CARGO) build --release --quiet --locked -p tapeline-bench --example bench
