@@ -13,6 +13,7 @@
 //! ```
 
 mod acts;
+mod entries;
 mod hold;
 mod images;
 mod item;

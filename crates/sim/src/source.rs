@@ -11,13 +11,13 @@ use tapeline_api::{
 use tapeline_channel::sim::{Host, Network};
 use tapeline_channel::{ListenConfig, OutputLimits, ReactorConfig};
 use tapeline_omm::directory::{
-    FilterContent, FilterEntry, ServiceEntry, ServiceGroupInfo, ServiceLoad, ServiceState,
+    FilterContent, FilterEntry, ServiceEntry, ServiceLoad, ServiceState,
 };
 use tapeline_omm::market::ItemRequest;
-use tapeline_omm::{GroupId, StateBuf};
 use tapeline_rwf::{DataState, Domain, State, StateCode, StreamState};
 use tapeline_time::Time;
 
+use crate::entries::{load_filter, of_group, of_service};
 use crate::images::{Groups, Images};
 use crate::item::{BOOKS, Changes, Content, Item, Truth};
 use crate::log::Log;
@@ -553,31 +553,6 @@ fn sending<'a>(
     responses: &'a mut Responses<'_>,
 ) -> impl FnMut(StreamHandle, Item, &RefreshHead<'_>, &Content) -> Result<(), ApiError> + 'a {
     |stream, _, head, content| responses.refresh(stream, head, content).map(drop)
-}
-
-/// What is said of a group: a state, or the one that its items move to.
-fn of_group(group: u8, state: Option<State<'_>>, into: Option<u8>) -> FilterEntry {
-    let id = |group: u8| GroupId::try_from(&[0, group][..]).ok();
-    let status = state.map(StateBuf::from);
-    let merged_to_group = into.and_then(id);
-    let info = ServiceGroupInfo { group: id(group), merged_to_group, status };
-    FilterEntry::set(FilterContent::Group(info))
-}
-
-/// A state of all items of a service.
-fn of_service(state: State<'_>) -> FilterEntry {
-    let status = Some(StateBuf::from(state));
-    FilterEntry::set(FilterContent::State(ServiceState { status, ..ServiceState::new(true, true) }))
-}
-
-/// What a service takes, if it says anything of that.
-fn load_filter((window, limit): (u64, u64)) -> Option<FilterEntry> {
-    let load = ServiceLoad {
-        open_window: (window > 0).then_some(window),
-        open_limit: (limit > 0).then_some(limit),
-        ..ServiceLoad::default()
-    };
-    (load != ServiceLoad::default()).then(|| FilterEntry::set(FilterContent::Load(load)))
 }
 
 /// How much output waits, if it is not as much as is usual.

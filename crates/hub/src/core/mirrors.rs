@@ -328,7 +328,7 @@ impl Core {
     ) -> bool {
         let Some(item) = self.items.get(id) else { return false };
         let (domain, service) = (item.key.as_ref().domain, item.service);
-        let image = (!self.keeps_streams(service)).then(|| self.new_image());
+        let image = (!self.keeps_streams(service)).then(|| Box::new(self.new_image()));
         let Some(source) = self.sources.get_mut(index) else { return false };
         let stream_id = source.ids.take();
         let Some(offer) = source.offers.get_mut(&service_id) else { return false };

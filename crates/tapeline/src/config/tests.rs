@@ -103,6 +103,38 @@ fn a_service_is_in_one_group_and_not_seen_beside_it() {
 }
 
 #[test]
+fn how_sources_mirror_each_other_is_read_back_as_it_is_shown() {
+    let head = "[[service]]\nname = \"S\"\n";
+    for failback in ["never", "idle", "after 60s"] {
+        let settings = parsed(&format!(
+            "{head}mirror = \"image\"\nmirror-seq = \"shared\"\nfailover-after-ms = 500\n\
+             failback = \"{failback}\"\n"
+        ));
+        assert_eq!(parsed(&show(&settings)), settings);
+    }
+    for (text, fault) in [
+        (
+            "mirror = \"image\"\nfailback = \"after a while\"\n",
+            "4:12: `failback` is `after a while`; give one of never, idle, or seconds as in \
+             \"after 60s\"",
+        ),
+        (
+            "mirror = \"stream\"\nmirror-seq = \"shared\"\n",
+            "1:1: service `S` has `mirror-seq = \"shared\"`, which compares with the image of the \
+             source that stands by, and `mirror = \"stream\"`, which keeps none: give it \
+             `mirror = \"image\"`, or leave `mirror-seq` out",
+        ),
+        (
+            "failover-after-ms = 500\n",
+            "1:1: service `S` has `failover-after-ms` and is not mirrored: give it \
+             `mirror = \"image\"`, or leave the key out",
+        ),
+    ] {
+        assert_eq!(faults(&format!("{head}{text}")), [format!("t.toml:{fault}")]);
+    }
+}
+
+#[test]
 fn wrong_values_say_what_would_be_right() {
     let cases = [
         ("[server]\ncache = 1\n", "2:9: `cache` is an integer; give true or false"),

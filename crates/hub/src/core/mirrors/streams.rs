@@ -27,9 +27,9 @@ impl Core {
         self.is_mirrored(service) && !self.keeps_streams(service)
     }
 
-    pub(super) fn new_image(&self) -> Box<Image> {
+    pub(super) fn new_image(&self) -> Image {
         let max_bytes = u32::try_from(self.config.limits.max_image_bytes).unwrap_or(u32::MAX);
-        Box::new(Image::new(Limits { max_bytes, ..Limits::default() }))
+        Image::new(Limits { max_bytes, ..Limits::default() })
     }
 
     /// Whether a source stands by with nothing but the stream of an item, and has answered.
@@ -99,7 +99,7 @@ impl Core {
         if !is_wanted {
             return false;
         }
-        let image = self.new_image();
+        let image = Box::new(self.new_image());
         let source = self.sources.get_mut(index);
         let Some(offer) = source.and_then(|source| source.offers.get_mut(&service_id)) else {
             return false;
