@@ -87,12 +87,17 @@ struct Mirror {
     image: Option<Box<Image>>,
     /// It was asked for, or for an image of it, and has not been answered.
     is_asked: bool,
+    /// Parts of an image are to come.
+    in_parts: bool,
 }
 
 impl Mirror {
     /// Applies a message to what is kept of the item. Whether that could be: an image that
     /// cannot be kept is not complete, and nobody goes on with it.
     fn keep(&mut self, msg: &Msg<'_>, rules: Option<&dyn FieldRules>) -> bool {
+        if let Msg::Refresh(refresh) = msg {
+            self.in_parts = !refresh.flags.contains(RefreshFlags::REFRESH_COMPLETE);
+        }
         let Some(image) = &mut self.image else { return true };
         match msg {
             Msg::Refresh(refresh) => image.refresh(refresh).is_ok(),
@@ -332,7 +337,7 @@ impl Core {
         let Some(source) = self.sources.get_mut(index) else { return false };
         let stream_id = source.ids.take();
         let Some(offer) = source.offers.get_mut(&service_id) else { return false };
-        let mirror = Mirror { item: id, domain, image, is_asked: true };
+        let mirror = Mirror { item: id, domain, image, is_asked: true, in_parts: false };
         offer.mirrors.by_stream.insert(stream_id, mirror);
         offer.mirrors.by_item.insert(id, stream_id);
         offer.mirrors.asked += 1;

@@ -65,6 +65,17 @@ fn of_streams_alone_an_image_is_asked_for_on_the_stream_that_is_open() {
 }
 
 #[test]
+fn of_streams_alone_one_in_the_middle_of_an_image_is_not_gone_on_with() {
+    let (mut world, sources) = of_streams(Failback::Never);
+    world.says(sources[1], &provider::part(3, 0, false));
+    world.closed(sources[0]);
+    world.pass(0);
+    let heard = asked(&mut world, sources[1]);
+    assert_eq!(heard[0], "Close 3", "what is left of it is no image: {heard:?}");
+    assert_eq!(heard.len(), 2, "{heard:?}");
+}
+
+#[test]
 fn of_streams_alone_images_are_asked_for_within_the_window() {
     let mut config = config(2);
     config.limits.max_window = 1;

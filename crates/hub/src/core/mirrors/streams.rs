@@ -32,13 +32,14 @@ impl Core {
         Image::new(Limits { max_bytes, ..Limits::default() })
     }
 
-    /// Whether a source stands by with nothing but the stream of an item, and has answered.
+    /// Whether a source stands by with nothing but the stream of an item, has answered, and
+    /// is not in the middle of an image, the rest of which would be taken for a whole one.
     pub(super) fn is_bare(&self, (index, service_id): (u32, u16), id: u32) -> bool {
         let source = self.sources.get(index);
         source.and_then(|source| source.offers.get(&service_id)).is_some_and(|offer| {
             let stream_id = offer.mirrors.by_item.get(&id);
             let mirror = stream_id.and_then(|stream_id| offer.mirrors.by_stream.get(stream_id));
-            mirror.is_some_and(|mirror| mirror.image.is_none() && !mirror.is_asked)
+            mirror.is_some_and(|it| it.image.is_none() && !it.is_asked && !it.in_parts)
         })
     }
 
