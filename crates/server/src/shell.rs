@@ -288,9 +288,11 @@ impl<B: Bus, S: System> Server<B, S> {
         let mut beside = (work > 0).then(|| TimeSlice::new(clock, TIME_BESIDE_UPDATES));
         work += policies;
         for slice in 0..SLICES_PER_TURN {
-            let is_due = interpreter.next_deadline().is_some_and(|deadline| deadline <= now);
+            if interpreter.next_deadline().is_none_or(|deadline| deadline > now) {
+                break;
+            }
             let is_over = beside.as_mut().is_some_and(TimeSlice::is_over) | time.is_over();
-            if !is_due || is_over && slice > 0 {
+            if is_over && slice > 0 {
                 break;
             }
             let port = bus.outbound();
