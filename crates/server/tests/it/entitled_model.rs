@@ -175,7 +175,15 @@ impl Plain {
             Op::Open(user, item) => {
                 self.say(*user, &request(5 + *item as i32, ITEMS[*item]));
             }
-            Op::Close(user, item) => self.say(*user, &close(5 + *item as i32)),
+            Op::Close(user, item) => {
+                let items = self.world.core.statistics().items;
+                self.say(*user, &close(5 + *item as i32));
+                if self.world.core.statistics().items < items {
+                    // Nobody has it any more, be it that no hub had it to be told. Who asks
+                    // for it from here on is shown what the next image says.
+                    self.locks[*item] = None;
+                }
+            }
             Op::Image(item, lock) if self.at.contains_key(item) => {
                 let number = i64::from(self.number());
                 if let Some(lock) = lock {

@@ -195,11 +195,11 @@ impl Site {
         }
         let taken_ns = self.way.taken_ns.load(Ordering::Relaxed) - taken_before_ns;
         let mut after = self.told();
-        if after.samples - before.samples < 3 * UPDATES as i64 {
+        if !after.is_of_these(&before) {
             // The last one may be counted a turn later than it came.
             after = self.told();
         }
-        (after.samples - before.samples == 3 * UPDATES as i64).then(|| Sums {
+        after.is_of_these(&before).then(|| Sums {
             hops_ns: (after.ns - before.ns) / UPDATES as i64,
             taken_ns: (taken_ns / UPDATES) as i64,
             may_be_wrong_ns: after.may_be_wrong_ns,
@@ -211,7 +211,7 @@ impl Site {
         let mut told = Told::default();
         for row in self.rows("hops") {
             let samples = number(&row, "samples");
-            told.samples += samples;
+            told.samples.push(samples);
             told.ns += number(&row, "meanNs") * samples;
             told.may_be_wrong_ns += number(&row, "clockErrorNs");
         }
@@ -220,11 +220,21 @@ impl Site {
 }
 
 /// What all hops say together.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 struct Told {
-    samples: i64,
+    /// Of each hop: that of one may be counted before that of another.
+    samples: Vec<i64>,
     ns: i64,
     may_be_wrong_ns: i64,
+}
+
+impl Told {
+    /// Whether since then there is one sample more of each hop for each update.
+    fn is_of_these(&self, before: &Self) -> bool {
+        let mut hops = self.samples.iter().zip(&before.samples);
+        self.samples.len() == before.samples.len()
+            && hops.all(|(after, before)| after - before == UPDATES as i64)
+    }
 }
 
 /// The means of one update.
