@@ -38,6 +38,9 @@ pub struct HubConfig {
     /// every item open, the first by order is used, and another goes on where it
     /// was when it is lost. Default none.
     pub mirrored: BTreeMap<String, Mirroring>,
+    /// What the load of its interactive providers means for a service, by the names that
+    /// consumers know, where that is not [`Rebalance::New`]. Default none.
+    pub rebalance: BTreeMap<String, Rebalance>,
     /// Services that consumers know by the name of a group alone. Default none.
     pub service_groups: Vec<ServiceGroup>,
     /// Items that services may have at a time, by the names that consumers know. At the
@@ -138,6 +141,7 @@ impl HubConfig {
             ni_tls: None,
             ni_services: None,
             mirrored: BTreeMap::new(),
+            rebalance: BTreeMap::new(),
             service_groups: Vec::new(),
             service_items: BTreeMap::new(),
             service_kinds: BTreeMap::new(),
@@ -179,6 +183,7 @@ impl HubConfig {
             ni_tls,
             ni_services: _,
             mirrored: _,
+            rebalance: _,
             service_groups: _,
             service_items: _,
             service_kinds: _,
@@ -262,6 +267,23 @@ pub enum Failback {
     After(u64),
     /// When nothing has changed for a second.
     Idle,
+}
+
+/// What is made of how loaded the providers of a service say that they are, and of how many
+/// items they have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Rebalance {
+    /// Their load is not looked at: an item is asked for at the one with the fewest for its
+    /// weight.
+    Off,
+    /// An item is asked for at the least loaded, and stays there.
+    #[default]
+    New,
+    /// The same, and items that are open move to one that is much better placed by then.
+    Slow {
+        /// So many a second at most; 0 counts as 1.
+        per_s: u32,
+    },
 }
 
 /// Services of sources that are one to consumers, under another name.

@@ -55,9 +55,11 @@ tapeline_counters::counts! {
         /// Items that the active source of a mirrored service closed, and that went on at
         /// another one: to be recovered, or for good where `mirror-close` is `quorum`.
         mirror_closes_outlived: u64 = total;
-        /// Items of sources that left, as they are not configured any more, that went on
-        /// at another one.
+        /// Items of sources that left, as they are not configured any more or an operator
+        /// drains them, that went on at another one; and
         items_moved: u64 = total;
+        /// among these those that went to a source that has less to do (`rebalance`).
+        items_balanced: u64 = total;
         /// Requests sent to sources that stand by with a mirrored service.
         mirror_requests: u64 = total;
         /// Items that such a source closed while the active one had them.

@@ -89,8 +89,8 @@ mod view;
 
 pub use crate::core::{Core, RouteChanges};
 pub use config::{
-    Endpoint, Failback, HubConfig, HubLimits, Mirroring, Pick, PressureConfig, Route, RouteLogin,
-    ServiceGroup, ServiceKind, StandbyKeeps, Unpublished,
+    Endpoint, Failback, HubConfig, HubLimits, Mirroring, Pick, PressureConfig, Rebalance, Route,
+    RouteLogin, ServiceGroup, ServiceKind, StandbyKeeps, Unpublished,
 };
 pub use counters::Counters;
 pub use item_names::ItemNames;

@@ -139,6 +139,8 @@ faults! {
     LostMirror = "lost-mirror",
     /// hub: what servers had from the source before is passed on once more
     PassedRepeat = "passed-repeat",
+    /// hub: what goes to a source with less to do stays open where it was
+    KeptMove = "kept-move",
     /// hub: a source publishes into a service that is another's
     ForgedService = "forged-service",
 }
@@ -159,10 +161,10 @@ mod chosen {
     const fn is_rare(fault: Fault) -> bool {
         use Fault::{
             CloseOfBefore, EndlessImage, ForgedService, ForgottenRest, ForgottenStale, IdleStandby,
-            KeptParts, LateHoldsPlace, LostAbsorption, LostHubMerge, LostLateImage, LostSeek,
-            LostTakeOver, NoSecondTry, OpenedByState, OvertakenMerge, PassedRepeat, RepairForOne,
-            ResumedEarly, SilentGap, StaysOpen, UnboundedMerge, UnlostService, UnrepairedItem,
-            UnseenSlowness, UnservedJoin, UntoldLoss,
+            KeptMove, KeptParts, LateHoldsPlace, LostAbsorption, LostHubMerge, LostLateImage,
+            LostSeek, LostTakeOver, NoSecondTry, OpenedByState, OvertakenMerge, PassedRepeat,
+            RepairForOne, ResumedEarly, SilentGap, StaysOpen, UnboundedMerge, UnlostService,
+            UnrepairedItem, UnseenSlowness, UnservedJoin, UntoldLoss,
         };
         matches!(
             fault,
@@ -172,6 +174,7 @@ mod chosen {
                 | ForgottenRest
                 | ForgottenStale
                 | IdleStandby
+                | KeptMove
                 | KeptParts
                 | LateHoldsPlace
                 | LostAbsorption

@@ -159,6 +159,7 @@ impl World {
             | Action::ServiceDown { .. }
             | Action::Refuse { .. }
             | Action::Load { .. }
+            | Action::Burden { .. }
             | Action::Mute { .. }
             | Action::Withdraw { .. }
             | Action::Republish { .. } => self.speak(action),
@@ -287,6 +288,9 @@ impl World {
             }
             Action::Load { source, service, window, limit } => {
                 self.sources[source % sources].set_load(service, (window, limit));
+            }
+            Action::Burden { source, service, percent } => {
+                self.sources[source % sources].set_burden(service, percent);
             }
             Action::Mute { source, ms } => {
                 if self.shape.open_window > 0 {

@@ -8,7 +8,9 @@ use tapeline_backbone::sim::{Network as Backbone, SimPort};
 use tapeline_backbone::{Incarnation, Key, PortSettings, Role};
 use tapeline_channel::ReactorConfig;
 use tapeline_channel::sim::{Host, Network};
-use tapeline_hub::{Failback, Hub, HubConfig, Mirroring, Pick, Route, ServiceGroup, StandbyKeeps};
+use tapeline_hub::{
+    Failback, Hub, HubConfig, Mirroring, Pick, Rebalance, Route, ServiceGroup, StandbyKeeps,
+};
 use tapeline_node::{Agent, HubPart, NewEdgePort, NewPolicy, ServerPart};
 use tapeline_omm::dictionary::FieldDictionary;
 use tapeline_server::{OutputThresholds, Server, ServerConfig, When};
@@ -169,6 +171,10 @@ impl HubMember {
             let services = 0..shape.services;
             config.mirrored =
                 services.map(|service| (format!("S{service}"), mirroring(service))).collect();
+        }
+        if shape.balanced {
+            let slow = |service: usize| (format!("S{service}"), Rebalance::Slow { per_s: 3 });
+            config.rebalance = (0..shape.services).map(slow).collect();
         }
         if shape.grouped {
             config.service_groups = (0..shape.services).map(|it| group(shape, it)).collect();

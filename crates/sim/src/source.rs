@@ -17,7 +17,7 @@ use tapeline_omm::market::ItemRequest;
 use tapeline_rwf::{DataState, Domain, State, StateCode, StreamState};
 use tapeline_time::Time;
 
-use crate::entries::{load_filter, of_group, of_service};
+use crate::entries::{Load, of_group, of_service};
 use crate::images::{Groups, Images};
 use crate::item::{BOOKS, Changes, Content, Item, Truth};
 use crate::log::Log;
@@ -68,7 +68,7 @@ pub(crate) struct Source {
     /// The number that each had when it was withdrawn.
     withdrawn: Vec<u16>,
     /// How many requests and items each takes.
-    loads: Vec<(u64, u64)>,
+    loads: Vec<Load>,
     /// Requests have no answer.
     is_mute: bool,
     /// Requests that have none.
@@ -114,7 +114,7 @@ impl Source {
             names: (0..shape.services).map(|service| shape.name_at(index, service)).collect(),
             ids: (0..shape.services).map(|index| Some(index as u16 + 1)).collect(),
             withdrawn: vec![0; shape.services],
-            loads: vec![(shape.open_window, shape.open_limit); shape.services],
+            loads: vec![Load::of(shape); shape.services],
             is_mute: false,
             unanswered: Vec::new(),
             generics: BTreeSet::new(),
@@ -128,7 +128,7 @@ impl Source {
         let spec = ServiceSpec::new(id, self.names[service].clone());
         let spec = if self.has_books { spec.domain(Domain::MARKET_BY_PRICE) } else { spec };
         let mut entry = spec.entry();
-        entry.filters.extend(load_filter(self.loads[service]));
+        entry.filters.extend(self.loads[service].filter());
         entry
     }
 
@@ -166,6 +166,7 @@ impl Source {
         self.set_mute(now, false, truth);
         for service in 0..self.services {
             self.set_load(service, (0, 0));
+            self.set_burden(service, 0);
         }
     }
 
@@ -220,14 +221,24 @@ impl Source {
     }
 
     /// How many requests and items a service takes.
-    pub(crate) fn set_load(&mut self, service: usize, load: (u64, u64)) {
+    pub(crate) fn set_load(&mut self, service: usize, (window, limit): (u64, u64)) {
+        let before = self.loads[service % self.services];
+        self.say_load(service, Load { window, limit, ..before });
+    }
+
+    /// How loaded it is with a service, in percent.
+    pub(crate) fn set_burden(&mut self, service: usize, percent: u64) {
+        let before = self.loads[service % self.services];
+        self.say_load(service, Load { percent, ..before });
+    }
+
+    fn say_load(&mut self, service: usize, load: Load) {
         let service = service % self.services;
         if std::mem::replace(&mut self.loads[service], load) == load {
             return;
         }
-        let filter = load_filter(load);
         let all = FilterEntry::set(FilterContent::Load(ServiceLoad::default()));
-        self.update_service(service, filter.unwrap_or(all));
+        self.update_service(service, load.filter().unwrap_or(all));
     }
 
     /// Says something of all items of a group, or of a service.
@@ -319,12 +330,12 @@ impl Source {
 
     /// Whether it takes as many items of a service as anybody wants.
     pub(crate) fn is_limited(&self, service: usize) -> bool {
-        self.loads.get(service).is_some_and(|(_, limit)| *limit > 0)
+        self.loads.get(service).is_some_and(|load| load.limit > 0)
     }
 
     /// Whether it takes so many requests at a time.
     pub(crate) fn has_window(&self) -> bool {
-        self.loads.iter().any(|(window, _)| *window > 0)
+        self.loads.iter().any(|load| load.window > 0)
     }
 
     /// Whether it has an item open, and has sent something of it.

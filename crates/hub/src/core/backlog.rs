@@ -26,7 +26,7 @@ use super::claims::{Claim, Kept};
 use super::fate::Loss;
 use super::item::Binding;
 use super::members::Ranks;
-use super::mirrors::Mirrors;
+use super::mirrors::{Look, Mirrors};
 use super::services::HubService;
 use super::source::Queue;
 use crate::Outputs;
@@ -58,6 +58,8 @@ pub(crate) enum Work {
     Away { source: u32, service_id: u16, generation: u32, next: u32 },
     /// A source leaves: its items, from this id on, are asked for at others.
     Move { source: u32, service_id: u16, generation: u32, next: u32 },
+    /// A source is crowded: some of its items are asked for at others.
+    Balance(Look),
     /// A member of a group is down: its items, from this id on, go on at others.
     Leave { source: u32, service_id: u16, generation: u32, next: u32 },
     /// Something about the sources of a service changed.
@@ -185,6 +187,7 @@ impl Backlog {
             | Work::Claimed { .. }
             | Work::Mirror { .. }
             | Work::Move { .. }
+            | Work::Balance(_)
             | Work::Leave { .. }
             | Work::Away { .. } => 1,
         };
@@ -269,6 +272,7 @@ impl Core {
             Work::Move { source, service_id, generation, next } => {
                 self.move_next(now, (*source, *service_id, *generation), next, out)
             }
+            Work::Balance(look) => self.balance_next(now, look, out),
             Work::Leave { source, service_id, generation, next } => {
                 self.leave_next(now, (*source, *service_id, *generation), next, out)
             }
@@ -283,6 +287,7 @@ impl Core {
                     self.look_at_active(now, *service);
                     self.tell_modes(*service, out);
                     self.look_for_first(now, *service);
+                    self.look_for_balance(now, *service);
                     return true;
                 }
                 self.change_next(now, *service, left, out)

@@ -47,6 +47,7 @@ impl Core {
             }
         }
         self.check_waiting();
+        self.check_balances();
         self.check_claims();
         self.check_expiries();
         self.check_merges();
@@ -177,6 +178,27 @@ impl Core {
                 self.items.get(kept.item).is_some(),
                 "stream {stream_id} of {place:?} stands by"
             );
+        }
+    }
+
+    /// What goes to sources that have less to do.
+    fn check_balances(&self) {
+        for (service, id) in self.balances.moving() {
+            let item = self.items.get(id).expect("what is on its way is there");
+            assert_eq!(item.service, service, "item {id} is on its way");
+            assert!(item.binding.is_some(), "item {id} is on its way from somewhere");
+        }
+        for (index, source) in self.sources.iter() {
+            for (service_id, offer) in &source.offers {
+                let known = self.services.get(offer.service).expect("an offer is of a service");
+                if known.is_mirrored() || known.is_left {
+                    continue;
+                }
+                for (_, id) in offer.mirrors.items() {
+                    let is_moving = self.balances.is_moving(offer.service, id);
+                    assert!(is_moving, "item {id} is at {index}, {service_id}, for nothing");
+                }
+            }
         }
     }
 

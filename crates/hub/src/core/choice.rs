@@ -11,19 +11,22 @@ use super::Core;
 use super::item::{Binding, Item};
 use super::services::offers;
 use super::source::{Offer, Preference, Source};
+use crate::Rebalance;
 
 impl Core {
     /// The source for an item: of those that take requests for its service, are
     /// for its name, offer its domain and quality and have room for one more, the
     /// first of a group, then by order, then the least loaded, then the one with the fewest items
     /// for its weight, then each in turn. The one that the item is to avoid only
-    /// if there is no other.
+    /// if there is no other. How loaded they are is not asked where a service is not to be
+    /// balanced.
     pub(super) fn choose(&mut self, id: u32) -> Option<(u32, u16)> {
         let service = self.items.get(id)?.service;
         let active = if self.is_mirrored(service) { self.active_of(service) } else { None };
         let item = self.items.get(id)?;
         let service = self.services.get_mut(item.service)?;
         let turn = service.turn;
+        let has_loads = service.rebalance != Rebalance::Off;
         let best = self
             .sources
             .offering(item.service)
@@ -37,15 +40,8 @@ impl Core {
                 let Preference { order, .. } = source.preference;
                 let fullness = source.preference.fullness(open);
                 let is_active = active == Some(*index);
-                (
-                    is_avoided,
-                    !is_active,
-                    rank,
-                    order,
-                    source.load_factor(*service_id),
-                    fullness,
-                    place,
-                )
+                let load = if has_loads { source.load_factor(*service_id) } else { 0 };
+                (is_avoided, !is_active, rank, order, load, fullness, place)
             })
             .map(|(index, service_id, _)| (index, service_id))?;
         service.turn = best.0;

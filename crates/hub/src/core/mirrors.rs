@@ -22,10 +22,12 @@
 //! Private streams, snapshots and dictionaries are not mirrored.
 //!
 //! The same is done for a while, of any service, for what is open at a source that
-//! leaves (see `routes`): it is asked for at the one source that is chosen for it, and
-//! goes on there as soon as that has it.
+//! leaves (see `routes`), and for items that a crowded source has too many of (see
+//! [`balance`]): each is asked for at the one source that is chosen for it, and goes on
+//! there as soon as that has it.
 
 mod active;
+mod balance;
 mod failback;
 mod go_on;
 mod numbers;
@@ -42,6 +44,7 @@ use tapeline_rwf::{Domain, Msg, RefreshFlags};
 use tapeline_time::Time;
 
 pub(super) use self::active::Failovers;
+pub(super) use self::balance::{Balances, Look};
 pub(super) use self::failback::Failbacks;
 pub(super) use self::numbers::Repeats;
 use self::refused::Refused;
@@ -53,7 +56,7 @@ use super::item::Item;
 use super::services::HubService;
 use super::source::Source;
 use super::timers::ms;
-use crate::Outputs;
+use crate::{Outputs, Rebalance};
 
 /// So many items are looked at in one step, to find those of a service.
 const PASSED_OVER: u32 = 16;
@@ -182,7 +185,9 @@ impl Core {
 
     /// Whether sources of a service stand by with items of others.
     pub(super) fn has_mirrors(&self, service: u16) -> bool {
-        self.services.get(service).is_some_and(|known| known.is_mirrored() || known.is_left)
+        let is_slow = |known: &HubService| matches!(known.rebalance, Rebalance::Slow { .. });
+        let may_have = |it: &HubService| it.is_mirrored() || it.is_left || is_slow(it);
+        self.services.get(service).is_some_and(may_have)
     }
 
     /// Whether a source is to stand by with an item: of a mirrored service each one, else
@@ -384,6 +389,7 @@ impl Core {
             // It has its reasons, which are not those of the active one.
             self.counters.mirrors_closed += 1;
             self.forget_mirror((index, service_id), id);
+            self.end_balance(id);
             self.ask_mirror_again(now, (index, service_id), id, state.stream);
         } else if state.is_some() && self.is_to_move(id) {
             self.move_on(now, id, out);
@@ -399,11 +405,13 @@ impl Core {
     /// Another source has an item of one that leaves: it goes on there.
     fn move_on(&mut self, now: Time, id: u32, out: &mut impl Outputs) {
         let Some(from) = self.items.get(id).and_then(|item| item.binding) else { return };
+        let is_balanced = self.is_balanced(id);
         if !self.go_on_with_mirror(now, id, out) {
             // Its image is not complete, or not good.
             return;
         }
         self.counters.items_moved += 1;
+        self.counters.items_balanced += u64::from(is_balanced);
         self.end_move(id);
         self.left(from.source, out);
     }

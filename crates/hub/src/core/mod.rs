@@ -92,7 +92,7 @@ use expiries::Expiries;
 use follow_ups::FollowUps;
 use identify::Identification;
 use items::Items;
-use mirrors::{Failbacks, Failovers, Repeats};
+use mirrors::{Balances, Failbacks, Failovers, Repeats};
 use pace::Behind;
 use posts::Posts;
 use pressure::Pressure;
@@ -136,6 +136,8 @@ pub struct Core {
     /// More waits for the backbone than should.
     pressure: Pressure,
     failbacks: Failbacks,
+    /// Services of which what is open goes to sources that have less to do.
+    balances: Balances,
     /// Those whose active source is waited for.
     failovers: Failovers,
     /// What servers had of items from sources that were ahead of those in use now.
@@ -169,6 +171,7 @@ impl Core {
             behind: Behind::default(),
             pressure: Pressure::default(),
             failbacks: Failbacks::default(),
+            balances: Balances::default(),
             failovers: Failovers::default(),
             repeats: Repeats::default(),
             refused_ms: None,
@@ -265,6 +268,7 @@ impl Core {
             self.next_repair(),
             self.pressure.deadline(),
             self.failbacks.deadline(),
+            self.balances.deadline(),
             self.failovers.deadline(),
             self.refused_deadline(),
         ];
@@ -286,6 +290,7 @@ impl Core {
         self.check_login_ends(now, out);
         self.fail_over(now, out);
         self.fail_back(now, out);
+        self.balance(now);
         self.ask_refused(now, out);
         self.refill_rates(now);
         for _ in 0..DUE_PER_TURN {

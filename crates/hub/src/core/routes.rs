@@ -165,9 +165,11 @@ impl Core {
         true
     }
 
-    /// Nothing of a service moves any more: what others were asked for meanwhile is closed.
+    /// Nothing of a service leaves its source any more: what others were asked for meanwhile
+    /// is closed.
     fn stop_moving(&mut self, service: u16) {
-        if self.has_mirrors(service) {
+        let is_left = self.services.get(service).is_some_and(|known| known.is_left);
+        if is_left || self.is_mirrored(service) {
             return;
         }
         let moving: Vec<_> = self
@@ -175,6 +177,7 @@ impl Core {
             .offering(service)
             .filter_map(|(_, service_id, source)| source.offers.get(&service_id))
             .flat_map(|offer| offer.mirrors.items().map(|(_, id)| id))
+            .filter(|id| !self.balances.is_moving(service, *id))
             .collect();
         for id in moving {
             self.forget_mirrors(id);
@@ -234,10 +237,11 @@ impl Core {
         }
     }
 
-    /// Whether an item is at a source that leaves.
+    /// Whether an item is at a source that leaves, or goes to one that has less to do.
     pub(super) fn is_to_move(&self, id: u32) -> bool {
-        let binding = self.items.get(id).and_then(|item| item.binding);
-        binding.and_then(|it| self.sources.get(it.source)).is_some_and(Source::gives_away)
+        let Some(item) = self.items.get(id) else { return false };
+        let source = item.binding.and_then(|it| self.sources.get(it.source));
+        source.is_some_and(Source::gives_away) || self.balances.is_moving(item.service, id)
     }
 
     /// An item does not move any more: it did, or its source is lost before another one

@@ -12,7 +12,7 @@ use tapeline_omm::directory::{
 use tapeline_rwf::{Domain, MapAction, Qos, State};
 
 use super::source::{SourceKind, Sources};
-use crate::{HubConfig, Mirroring, Pick, ServiceGroup, ServiceKind};
+use crate::{HubConfig, Mirroring, Pick, Rebalance, ServiceGroup, ServiceKind};
 
 /// What the sources of a service are to each other.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -50,6 +50,8 @@ pub(crate) struct HubService {
     pub(crate) active: Option<u32>,
     /// Mirrored: how.
     pub(crate) mirroring: Mirroring,
+    /// What their load means for what is asked, and for what is open.
+    pub(crate) rebalance: Rebalance,
     /// Where the search for a source begins when all are equal.
     pub(crate) turn: u32,
     /// What each route said last that the service is, by its number and its own name
@@ -84,6 +86,8 @@ pub(crate) struct Services {
     by_name: BTreeMap<Text, u16>,
     /// Those whose sources mirror each other, by name.
     mirrored: BTreeMap<Text, Mirroring>,
+    /// Those that are balanced in another way than others, by name.
+    rebalance: BTreeMap<Text, Rebalance>,
     /// Most items of those that have a bound, by name.
     max_items: BTreeMap<Text, usize>,
     /// Whether images are kept of those that have a word of their own, by name.
@@ -130,6 +134,7 @@ impl Services {
             by_id: BTreeMap::new(),
             by_name: BTreeMap::new(),
             mirrored: by_text(&config.mirrored),
+            rebalance: by_text(&config.rebalance),
             max_items: by_text(&config.service_items),
             is_cached: by_text(&config.service_cache),
             kinds: by_text(&config.service_kinds),
@@ -199,11 +204,19 @@ impl Services {
             None => Sharing::Spread,
         };
         let mirroring = mirroring.unwrap_or_default();
+        let rebalance = self.rebalance.get(name).copied().unwrap_or_default();
         let max_items = self.max_items.get(name).copied();
         let is_cached = self.is_cached.get(name).copied();
         let name = name.clone();
-        let service =
-            HubService { name, sharing, max_items, is_cached, mirroring, ..Default::default() };
+        let service = HubService {
+            name,
+            sharing,
+            max_items,
+            is_cached,
+            mirroring,
+            rebalance,
+            ..Default::default()
+        };
         self.by_id.insert(id, service);
         Some(id)
     }

@@ -205,6 +205,7 @@ impl Core {
         item.untold = None;
         item.is_reissued = false;
         self.no_repeats(id);
+        self.end_balance(id);
         let source = self.sources.get_mut(binding.source)?;
         let limit = source.open_limit(binding.service_id);
         if let Some(stream_id) = binding.stream_id {

@@ -1,5 +1,6 @@
 //! The scenarios of the hub, one module a behaviour, in one program: they link once.
 
+mod balance;
 mod choice;
 mod credentials;
 mod groups;

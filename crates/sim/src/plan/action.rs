@@ -131,6 +131,12 @@ pub(crate) enum Action {
         window: u64,
         limit: u64,
     },
+    /// A source says how loaded it is with a service.
+    Burden {
+        source: usize,
+        service: usize,
+        percent: u64,
+    },
     /// A source leaves requests without an answer.
     Mute {
         source: usize,

@@ -68,6 +68,7 @@ impl Plan {
         plan.add_story(seed, size);
         plan.shape.receiver_bytes = receiver_bytes(&mut Random::new(seed ^ RECEIVERS));
         plan.shape.grouped = !plan.shape.mirrored && Random::new(seed ^ GROUPS).percent(15);
+        plan.add_burdens(&mut Random::new(seed ^ BURDENS));
         plan
     }
 }
@@ -84,6 +85,24 @@ impl Plan {
             self.shape.queue_bytes = self.shape.queue_bytes.min(1 << 10);
             self.add_rush(&mut random);
         }
+    }
+
+    /// Has some worlds' hubs balance what is open between sources, which say now and then
+    /// how loaded they are.
+    fn add_burdens(&mut self, random: &mut Random) {
+        let Some((end, _)) = self.actions.last().copied() else { return };
+        let has_several = self.shape.sources > 1 && !self.shape.mirrored;
+        if !has_several || !random.percent(30) {
+            return;
+        }
+        self.shape.balanced = true;
+        for _ in 0..random.between(1, 12) {
+            let at = Duration::from_micros(random.between(0, end.as_micros() as u64));
+            let percent = one(random, [0, 20, 25, 80]);
+            let (source, service) = (random.below(4), random.below(4));
+            self.actions.push((at, Action::Burden { source, service, percent }));
+        }
+        self.actions.sort_by_key(|(at, _)| *at);
     }
 
     /// Much is closed and opened again while a server can say nothing of it.
@@ -119,6 +138,10 @@ const FILTERS: u64 = 0x5345_5059_5445_4854;
 
 /// The same of what sources call their services.
 const GROUPS: u64 = 0x5350_554f_5247_5453;
+
+/// How loaded they say that they are.
+const BURDENS: u64 = 0x4255_5244_454e_5321;
+
 /// How sources mirror each other.
 const MIRROR_WAYS: u64 = 0x4d49_5252_4f52_5359;
 
@@ -203,6 +226,7 @@ fn shape(random: &mut Random, size: Size) -> Shape {
         forger: false,
         mirrored: false,
         mirror_way: MirrorWay::Images,
+        balanced: false,
         locks: false,
         filters: false,
         grouped: false,

@@ -88,6 +88,8 @@ pub(crate) struct Shape {
     pub(crate) mirrored: bool,
     /// How they do.
     pub(crate) mirror_way: MirrorWay,
+    /// What is open goes to sources that have less to do.
+    pub(crate) balanced: bool,
     /// Some items have locks, and servers a policy.
     pub(crate) locks: bool,
     /// Every other consumer says in its login which types of updates it wants: all that
@@ -174,6 +176,7 @@ impl Shape {
         forger: false,
         mirrored: false,
         mirror_way: MirrorWay::Images,
+        balanced: false,
         locks: false,
         filters: false,
         grouped: false,

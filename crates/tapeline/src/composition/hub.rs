@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use tapeline_channel::{ReactorConfig, SessionOptions, Tls, random_seed};
 use tapeline_hub::{
-    Failback, HubConfig, HubLimits, Mirroring, Pick, PressureConfig, ServiceGroup, ServiceKind,
-    StandbyKeeps, Unpublished,
+    Failback, HubConfig, HubLimits, Mirroring, Pick, PressureConfig, Rebalance, ServiceGroup,
+    ServiceKind, StandbyKeeps, Unpublished,
 };
 use tapeline_rssl::{Compression, ServerConfig as RsslServerConfig};
 
@@ -32,6 +32,7 @@ pub(crate) fn hub_config(
         ni_tls: hub_tls(hub, credentials)?,
         ni_services: Some(hub.ni_services.clone()).filter(|services| !services.is_empty()),
         mirrored: mirrored(settings),
+        rebalance: rebalance(settings),
         service_groups: settings
             .services
             .iter()
@@ -112,6 +113,19 @@ fn mirrored(settings: &Settings) -> BTreeMap<String, Mirroring> {
         (service.name.clone(), mirroring)
     };
     settings.services.iter().filter(|it| it.mirror != Mirror::Off).map(of).collect()
+}
+
+/// The services that are balanced in another way than others, by name.
+fn rebalance(settings: &Settings) -> BTreeMap<String, Rebalance> {
+    let of = |service: &config::Service| {
+        let rebalance = match service.rebalance {
+            config::Rebalance::New => return None,
+            config::Rebalance::Off => Rebalance::Off,
+            config::Rebalance::Slow(per_s) => Rebalance::Slow { per_s },
+        };
+        Some((service.name.clone(), rebalance))
+    };
+    settings.services.iter().filter_map(of).collect()
 }
 
 /// Whether images are kept of services that have a word of their own, by name.

@@ -39,8 +39,8 @@ pub(crate) use sections::{
 };
 pub(crate) use server::Server;
 pub(crate) use services::{
-    CacheOf, Failback, Mirror, MirrorClose, MirrorSeq, Pick, ProviderKind, Service, StandbyAnswer,
-    StandbyPost, WarmStandbyKind,
+    CacheOf, Failback, Mirror, MirrorClose, MirrorSeq, Pick, ProviderKind, Rebalance, Service,
+    StandbyAnswer, StandbyPost, WarmStandbyKind,
 };
 pub(crate) use show::show;
 pub(crate) use tables::{PortTransport, ServerPort, ServerUser};

@@ -86,6 +86,52 @@ impl Setting for Failback {
     }
 }
 
+/// What is made of how loaded the providers of a service are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Rebalance {
+    /// That is not looked at.
+    Off,
+    /// The least loaded is asked for what is new.
+    #[default]
+    New,
+    /// And what is open goes there, so many items a second.
+    Slow(u32),
+}
+
+impl std::str::FromStr for Rebalance {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let per_s = || text.strip_prefix("slow ")?.trim().strip_suffix("/s")?.trim().parse().ok();
+        match text {
+            "off" => Ok(Self::Off),
+            "new" => Ok(Self::New),
+            _ => per_s()
+                .filter(|per_s| *per_s > 0)
+                .map(Self::Slow)
+                .ok_or_else(|| format!("is `{text}`; give {}", Self::form())),
+        }
+    }
+}
+
+impl Setting for Rebalance {
+    fn form() -> String {
+        "one of off, new, or items a second as in \"slow 50/s\"".to_owned()
+    }
+
+    fn read(value: &DeValue<'_>) -> Result<Self, String> {
+        String::read(value)?.parse()
+    }
+
+    fn show(&self) -> String {
+        match self {
+            Self::Off => "off".to_owned().show(),
+            Self::New => "new".to_owned().show(),
+            Self::Slow(per_s) => format!("slow {per_s}/s").show(),
+        }
+    }
+}
+
 choice! {
     /// What becomes of an item that the source of a mirrored service closes for good which
     /// is used. One that is to be recovered goes on at another source in any case.
@@ -213,6 +259,15 @@ section! {
         /// At the hub, of a mirrored service: what becomes of an item that the provider
         /// which is used closes.
         "mirror-close" => mirror_close: MirrorClose = MirrorClose::Active;
+        /// At the hub, of a service that is not mirrored, with several interactive providers:
+        /// what is made of how loaded they say that they are (`LoadFactor`). `new`: an item
+        /// is asked for at the least loaded, and stays there. `off`: that is not looked at,
+        /// and the one with the fewest items for its `weight` is asked. `"slow 50/s"`: as
+        /// `new`, and up to so many open items a second move to a provider that is asked
+        /// before theirs (`order`), is less loaded by more than 10, or is no more loaded and
+        /// has less than nine tenths of the items for its `weight`. Consumers get an image of
+        /// each (`FAILOVER_COMPLETED`).
+        "rebalance" => rebalance: Rebalance = Rebalance::New;
         /// At the hub: the services of sources that are one by this name. Consumers
         /// do not see their own names. An item is asked for at one of them, and goes on
         /// at another one when that is down.
@@ -245,6 +300,12 @@ impl Service {
                 "service `{name}` has `mirror-seq = \"shared\"`, which compares with the image of \
                  the source that stands by, and `mirror = \"stream\"`, which keeps none: give it \
                  `mirror = \"image\"`, or leave `mirror-seq` out"
+            ));
+        }
+        if *mirror != Mirror::Off && self.rebalance != Rebalance::New {
+            return Err(format!(
+                "service `{name}` has `rebalance` and `mirror`, by which all its sources have all \
+                 items open: leave one of the keys out"
             ));
         }
         if *mirror != Mirror::Off && !members.is_empty() {

@@ -103,6 +103,15 @@ fn a_service_is_in_one_group_and_not_seen_beside_it() {
 }
 
 #[test]
+fn how_what_is_open_is_balanced_is_read_back_as_it_is_shown() {
+    for rebalance in ["off", "new", "slow 50/s"] {
+        let text = format!("[[service]]\nname = \"S\"\nrebalance = \"{rebalance}\"\n");
+        let settings = parsed(&text);
+        assert_eq!(parsed(&show(&settings)), settings);
+    }
+}
+
+#[test]
 fn how_sources_mirror_each_other_is_read_back_as_it_is_shown() {
     let head = "[[service]]\nname = \"S\"\n";
     for failback in ["never", "idle", "after 60s"] {
@@ -123,6 +132,16 @@ fn how_sources_mirror_each_other_is_read_back_as_it_is_shown() {
             "1:1: service `S` has `mirror-seq = \"shared\"`, which compares with the image of the \
              source that stands by, and `mirror = \"stream\"`, which keeps none: give it \
              `mirror = \"image\"`, or leave `mirror-seq` out",
+        ),
+        (
+            "rebalance = \"slow\"\n",
+            "3:13: `rebalance` is `slow`; give one of off, new, or items a second as in \
+             \"slow 50/s\"",
+        ),
+        (
+            "mirror = \"image\"\nrebalance = \"off\"\n",
+            "1:1: service `S` has `rebalance` and `mirror`, by which all its sources have all \
+             items open: leave one of the keys out",
         ),
         (
             "failover-after-ms = 500\n",

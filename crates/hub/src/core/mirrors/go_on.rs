@@ -75,10 +75,13 @@ impl Core {
         };
         let standing = self.standing(id, &image);
         let is_same = self.has_same(id, &image, standing);
-        // Nobody need hear that a source leaves.
-        let is_failover = !is_same && !self.is_to_move(id);
+        // Nobody need hear that a source leaves. Of those that are there to stay one may be
+        // a little behind the other.
+        let is_failover = !is_same && (self.is_balanced(id) || !self.is_to_move(id));
         // A source that is still there has to know.
-        self.send_close(id, out);
+        if !(planted!(KeptMove) && self.is_balanced(id)) {
+            self.send_close(id, out);
+        }
         if let Some(item) = self.items.get_mut(id) {
             let _ = item.stream.channel_down();
         }
