@@ -41,6 +41,8 @@ impl<T> Lent<T> {
 pub(crate) struct PolicyFile {
     path: PathBuf,
     stamp: Stamp,
+    /// As it was at the last look, where that was another one.
+    seen: Option<Stamp>,
     policy: Arc<Policy>,
     /// Those that were in force before.
     before: Lent<Policy>,
@@ -53,7 +55,8 @@ impl PolicyFile {
     pub(crate) fn open(path: PathBuf) -> Result<Self, EdgeError> {
         let stamp = Stamp::of(&path);
         let policy = read(&path)?;
-        Ok(Self { path, stamp, policy, before: Lent(Vec::new()), changed: Lent(Vec::new()) })
+        let (before, changed) = (Lent(Vec::new()), Lent(Vec::new()));
+        Ok(Self { path, stamp, seen: None, policy, before, changed })
     }
 
     /// What a hub or server begins with.
@@ -61,12 +64,15 @@ impl PolicyFile {
         PolicyChange { policy: Arc::clone(&self.policy), changed: None, unix_ms: unix_ms() }
     }
 
-    /// Whether the file is not the one that was read last.
-    pub(crate) fn is_another(&self) -> bool {
-        Stamp::of(&self.path) != self.stamp
+    /// Looks at the file. Whether it is not the one that was read last, and is the same at
+    /// two looks in a row: half of a file that is being written may be a policy, too.
+    pub(crate) fn is_another(&mut self) -> bool {
+        let now = Stamp::of(&self.path);
+        let seen = self.seen.replace(now);
+        now != self.stamp && seen == Some(now)
     }
 
-    /// Reads it again. The policy before stays if there is an error.
+    /// Reads it again, however it is. The policy before stays if there is an error.
     pub(crate) fn read_again(&mut self) -> Result<PolicyChange, EdgeError> {
         self.stamp = Stamp::of(&self.path);
         let policy = read(&self.path)?;
@@ -98,4 +104,31 @@ fn read(path: &Path) -> Result<Arc<Policy>, EdgeError> {
 pub(crate) fn unix_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| since.as_millis() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_being_written_is_not_read_before_it_stays_as_it_is() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("policy.toml");
+        let users = |count: usize| {
+            let user = |number| format!("[[user]]\nname = \"user{number}\"\n");
+            (0..count).map(user).fold("version = 1\n".to_owned(), |text, user| text + &user)
+        };
+        fs::write(&path, users(3)).expect("room");
+        let mut file = PolicyFile::open(path.clone()).expect("it is good");
+        assert!(!file.is_another() && !file.is_another());
+        // Each piece is a policy, with fewer users than there are to be.
+        for count in [1, 2, 4] {
+            fs::write(&path, users(count)).expect("room");
+            assert!(!file.is_another(), "{count}");
+        }
+        assert!(file.is_another());
+        let change = file.read_again().expect("it is good");
+        assert!(change.policy.profile_of("user3").is_some());
+        assert!(!file.is_another() && !file.is_another());
+    }
 }

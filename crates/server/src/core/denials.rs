@@ -44,6 +44,9 @@ impl Core {
     pub(super) fn count_denial(&mut self, session: SessionId, key: &ItemKeyRef<'_>, guard: Guard) {
         self.mounts.deny(session);
         let Some(profile) = self.profile_of(session) else { return };
+        if !self.entitlements.has_products() {
+            return;
+        }
         let Self { services, entitlements, .. } = self;
         entitlements.count_denial(profile, &named(services, key), guard);
     }

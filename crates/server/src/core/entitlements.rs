@@ -312,6 +312,11 @@ impl Entitlements {
         engine.products_used(profile, item.asked(), protection)
     }
 
+    /// Whether the policy has products, for which denials are counted.
+    pub(super) fn has_products(&self) -> bool {
+        self.policy().is_some_and(|policy| !policy.products().is_empty())
+    }
+
     /// A profile was denied an item: it is counted for each product that it lacks.
     pub(super) fn count_denial(&mut self, profile: ProfileId, item: &Named<'_>, guard: Guard) {
         let Self { engine: Some(engine), codes, denials, .. } = self else { return };

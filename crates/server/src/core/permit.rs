@@ -200,12 +200,16 @@ impl Core {
     ) {
         let Some((slot, cell)) = self.item_on(session, stream_id) else { return };
         let Some(item) = self.items.get(slot) else { return };
-        let key = item.key.clone();
-        let domain = key.as_ref().domain;
+        let domain = item.key.as_ref().domain;
         let status = StatusMsg { state: Some(denied(denial)), ..StatusMsg::new(domain, 0) };
-        let of = (session, stream_id);
-        self.count_denial(session, &key.as_ref(), guard);
-        self.record(Kind::AccessDenied, of, (&key.as_ref(), guard), Some(denial), out);
+        // One of half a million that end at once: without a need its name is not copied.
+        if out.keeps_records() || self.entitlements.has_products() {
+            let (key, of) = (item.key.clone(), (session, stream_id));
+            self.count_denial(session, &key.as_ref(), guard);
+            self.record(Kind::AccessDenied, of, (&key.as_ref(), guard), Some(denial), out);
+        } else {
+            self.mounts.deny(session);
+        }
         self.variants.begin();
         self.send_status(slot, cell, &status, out);
         self.remove_stream(session, stream_id, out);

@@ -67,6 +67,9 @@ pub(super) struct Users {
     /// What they have, in places that stay, to look through in slices.
     list: Vec<Option<User>>,
     free: Vec<u32>,
+    /// The place of who was looked for last: streams of one mount follow each other where
+    /// many end or are opened at once, and comparing a name is cheaper than hashing it.
+    last: u32,
     siblings: Siblings,
 }
 
@@ -106,8 +109,11 @@ impl Users {
     }
 
     fn get_mut(&mut self, name: &[u8]) -> Option<&mut User> {
-        let place = *self.here.get(name)?;
-        self.list[place as usize].as_mut()
+        let last = self.list.get(self.last as usize).and_then(Option::as_ref);
+        if last.is_none_or(|user| user.name != *name) {
+            self.last = *self.here.get(name)?;
+        }
+        self.list[self.last as usize].as_mut()
     }
 
     fn add(&mut self, name: &[u8]) {

@@ -12,9 +12,10 @@ section! {
         /// own tests that fails, keeps the process from starting.
         "policy" => policy: Option<PathBuf> = None;
         /// How often that file is looked at for changes, which are in force within
-        /// a second; 0 for on SIGHUP alone. One that is faulty changes nothing,
-        /// and the log says why.
-        "check-interval-ms" => check_interval_ms: u32 = 250, in 0..=3_600_000;
+        /// a second; 0 for on SIGHUP alone. It is read when it is the same at two looks in
+        /// a row, as one that is half written may be a policy, too. One that is faulty
+        /// changes nothing, and the log says why.
+        "check-interval-ms" => check_interval_ms: u32 = 50, in 0..=3_600_000;
         /// The folder of the usage journal; without it, none is written.
         "usage-dir" => usage_dir: Option<PathBuf> = None;
         /// A file of the usage journal that has so many bytes is closed, and another one
