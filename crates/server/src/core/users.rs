@@ -110,7 +110,7 @@ impl Users {
 
     fn get_mut(&mut self, name: &[u8]) -> Option<&mut User> {
         let last = self.list.get(self.last as usize).and_then(Option::as_ref);
-        if last.is_none_or(|user| user.name != *name) {
+        if last.is_none_or(|user| user.name.as_bytes() != name) {
             self.last = *self.here.get(name)?;
         }
         self.list[self.last as usize].as_mut()
