@@ -78,7 +78,8 @@ pub struct HubConfig {
     pub request_timeout_ms: u64,
     /// How long an image may take from its first part to its last, in
     /// milliseconds. Then it is given up: asked for anew, or suspect where
-    /// nobody can be asked. Default 60 000.
+    /// nobody can be asked. It doubles with each image of an item in a row that was given
+    /// up, up to eight times. Default 60 000.
     pub image_timeout_ms: u64,
     /// How long to wait before an item is asked for again that its provider
     /// closed with recovery, when there is no other source, in milliseconds.

@@ -17,6 +17,9 @@ use super::servers::Servers;
 use super::timers::ms;
 use crate::{HubConfig, Outputs};
 
+/// The time for an image doubles no more often.
+const MAX_DOUBLINGS: u8 = 3;
+
 /// An item that was published has no image that can be given out.
 const NO_IMAGE: State<'static> = State::new(
     StreamState::OPEN,
@@ -101,13 +104,25 @@ impl Item {
         part.part_num.or_else(|| (!is_first || !is_last).then_some(place))
     }
 
+    /// How long something of an image may take. That doubles with each in a row that was
+    /// given up: where all are slow because there are many of them, asking for each anew
+    /// before it is there would have none ever be.
+    fn patience(&self, at_first_ms: u64) -> u64 {
+        at_first_ms << self.given_up.min(MAX_DOUBLINGS)
+    }
+
+    /// The image that is coming is due in whole after a while.
+    fn await_end(&mut self, now_ms: u64, config: &HubConfig) {
+        self.image_end_ms = now_ms.saturating_add(self.patience(config.image_timeout_ms));
+    }
+
     /// The next part of the image that is coming is due after a while, and the
     /// whole of it.
     fn await_part(&mut self, now_ms: u64, is_first: bool, config: &HubConfig) {
         if is_first {
-            self.image_end_ms = now_ms.saturating_add(config.image_timeout_ms);
+            self.await_end(now_ms, config);
         }
-        let due = now_ms.saturating_add(config.request_timeout_ms);
+        let due = now_ms.saturating_add(self.patience(config.request_timeout_ms));
         self.part_due_ms = Some(due.min(self.image_end_ms)).filter(|_| !planted!(EndlessImage));
     }
 
@@ -144,7 +159,7 @@ impl Core {
             // It goes on after all.
             item.void = None;
             item.in_parts = true;
-            item.image_end_ms = ms(now).saturating_add(self.config.image_timeout_ms);
+            item.await_end(ms(now), &self.config);
         }
         // A provider that gave up an image in the middle may begin another.
         let is_first = !item.in_parts || !continues(refresh);
@@ -161,7 +176,7 @@ impl Core {
         item.live = true;
         item.in_parts = !is_complete;
         match is_complete {
-            true => item.part_due_ms = None,
+            true => (item.part_due_ms, item.given_up) = (None, 0),
             false => item.await_part(ms(now), is_first, &self.config),
         }
         if item.failing_over && part.state.code == StateCode::NONE {
@@ -203,6 +218,7 @@ impl Core {
         let Some(item) = self.items.known_mut(id) else { return };
         self.counters.images_given_up += 1;
         item.part_due_ms = None;
+        item.given_up = item.given_up.saturating_add(1);
         if !item.published && item.stream.awaits_image() {
             let reaction = item.stream.give_up();
             self.unanswered(now, id, &reaction, out);

@@ -32,6 +32,8 @@ pub(crate) struct Item {
     pub(crate) published: bool,
     /// The image that is coming lacks parts.
     pub(crate) in_parts: bool,
+    /// How many images of it in a row were given up before their end.
+    pub(crate) given_up: u8,
     /// The number of the next part of the image that is coming.
     pub(crate) next_part: u16,
     /// The image that is coming is the answer to a request.
@@ -217,6 +219,7 @@ impl Item {
             stale_at_ms: None,
             image_end_ms: 0,
             part_due_ms: None,
+            given_up: 0,
             armed_ms: NEVER_MS,
         }
     }

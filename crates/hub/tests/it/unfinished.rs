@@ -286,3 +286,34 @@ fn who_asks_again_for_a_published_image_that_was_given_up_is_told_again() {
     world.says(session, &unasked(-1, Some(1), true));
     assert!(world.frames().contains(&format!("A #2 image {IMAGE}")), "it waits on");
 }
+
+#[test]
+fn an_image_after_one_that_was_given_up_has_twice_the_time() {
+    let config = HubConfig { image_timeout_ms: 1_000, request_timeout_ms: 2_000, ..config(1) };
+    let (mut world, sources) = World::with_sources(config);
+    let source = sources[0];
+    world.open(A, 7, "TRI.N");
+    // Its next part comes in time, its last one never.
+    let given_up_after_ms = |world: &mut World| {
+        let requests = world.heard_by(source);
+        let asked =
+            requests.last().and_then(|line| line.strip_prefix("Request ")?.split(' ').next());
+        let stream_id = asked.and_then(|it| it.parse().ok()).expect("it is asked for anew");
+        let before = world.core.counters().images_given_up;
+        let pieces = (0..200).take_while(|number| {
+            world.says(source, &provider::part(stream_id, *number, false));
+            world.pass(100);
+            world.core.counters().images_given_up == before
+        });
+        (pieces.count() as u64 + 1) * 100
+    };
+    let all: Vec<u64> = (0..5).map(|_| given_up_after_ms(&mut world)).collect();
+    assert_eq!(all, [1_000, 2_000, 4_000, 8_000, 8_000]);
+    // One that is whole begins anew.
+    let asked = world.heard_by(source).pop().expect("it is asked for anew");
+    assert!(asked.starts_with("Request 8"), "{asked}");
+    world.says(source, &provider::refresh(8, "TRI.N"));
+    world.says(source, &unasked(8, Some(0), false));
+    world.pass(1_000);
+    assert_eq!(world.core.counters().images_given_up, 6);
+}
