@@ -13,7 +13,7 @@ use std::time::Duration;
 use tapeline_time::Time;
 
 use crate::dictionary::{self, Fault};
-use crate::frame::Frames;
+use crate::frame::{Frames, MAX_MESSAGE};
 use crate::header::Header;
 use crate::limits::Limits;
 use crate::link::{COMPLETE, Link, Now, OTHER, Silence, Taken, too_low_text};
@@ -29,6 +29,9 @@ const TO_CLOSE: Duration = Duration::from_secs(5);
 
 /// So many refusals of logons, at most, are taken to have been counted by the client.
 const MAX_PASSED_OVER: u32 = 100;
+
+/// Bytes that wait at most until it is decided whether a client is let in.
+const MAX_EARLY: usize = 4 * MAX_MESSAGE;
 
 /// Status of a logout (1409): the logon was no logon of ours.
 const FAILURE: u16 = 101;
@@ -49,9 +52,18 @@ const NOT_OFFERED: u16 = 3;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Waiting { until: Time },
+    /// Its logon is to be decided.
+    Asked { until: Time },
     Active,
     Leaving { until: Time },
     Closed,
+}
+
+/// What a logon says of the session that it begins.
+#[derive(Clone, Copy, Debug)]
+struct Begins {
+    heartbeat_s: u32,
+    resets: bool,
 }
 
 /// The exchange's end of a session.
@@ -62,6 +74,13 @@ pub struct Acceptor {
     frames: Frames,
     link: Link,
     throttle: Throttle,
+    /// What came before it was decided whether it is let in: the logon, and what is
+    /// behind it.
+    early: Vec<u8>,
+    /// When the client is asked next what it has, and of how many messages it was asked
+    /// whether it has them.
+    confirms_at: Time,
+    asked: Option<u64>,
 }
 
 impl Acceptor {
@@ -74,6 +93,9 @@ impl Acceptor {
             frames: Frames::default(),
             link: Link::new(now, ids, limits.silent_intervals),
             throttle: Throttle::default(),
+            early: Vec::new(),
+            confirms_at: Time::ZERO,
+            asked: None,
         }
     }
 
@@ -108,8 +130,13 @@ impl Acceptor {
     /// Time has passed.
     pub fn timeout(&mut self, now: Time, now_ns: u64, out: &mut impl Outputs) -> Verdict {
         let at = Now { time: now, wall_ns: now_ns };
+        if self.state == State::Active && now >= self.confirms_at {
+            self.confirm(at, out);
+        }
         match self.state {
-            State::Waiting { until } | State::Leaving { until } if now >= until => {
+            State::Waiting { until } | State::Asked { until } | State::Leaving { until }
+                if now >= until =>
+            {
                 self.state = State::Closed;
             }
             State::Active if self.link.timeout(at, out) == Silence::Long => {
@@ -124,8 +151,8 @@ impl Acceptor {
     /// When [`timeout`](Self::timeout) is to be called.
     pub fn deadline(&self) -> Time {
         match self.state {
-            State::Waiting { until } | State::Leaving { until } => until,
-            State::Active => self.link.deadline(),
+            State::Waiting { until } | State::Asked { until } | State::Leaving { until } => until,
+            State::Active => self.link.deadline().min(self.confirms_at),
             State::Closed => Time::ZERO,
         }
     }
@@ -172,7 +199,7 @@ impl Acceptor {
 
     fn leave(&mut self, now: Now, status: u16, text: &str, out: &mut impl Outputs) {
         match self.state {
-            State::Waiting { .. } => self.state = State::Closed,
+            State::Waiting { .. } | State::Asked { .. } => self.state = State::Closed,
             State::Active => {
                 self.link.log_out(now, status, text, out);
                 self.state = State::Leaving { until: now.time.after(TO_CLOSE) };
@@ -188,9 +215,11 @@ impl Acceptor {
             self.state = State::Closed;
         } else if matches!(self.state, State::Waiting { .. }) {
             self.log_on(now, message, &header, out);
+        } else if matches!(self.state, State::Asked { .. }) {
+            self.wait(message);
         } else {
             match self.link.take(now, message, &header, out) {
-                Taken::Done => {}
+                Taken::Done => self.note_confirmed(message, out),
                 Taken::Over => self.state = State::Closed,
                 Taken::InSequence => self.in_sequence(now, (message, &header), fault, out),
             }
@@ -227,11 +256,97 @@ impl Acceptor {
             heartbeat_s,
             resets: text(tag::RESET_SEQ_NUM_FLAG) == b"Y",
         };
-        match out.admit(&logon) {
-            Admission::Granted => self.begin(now, &logon, header, 0, out),
-            Admission::OldPassword => self.begin(now, &logon, header, OLD_PASSWORD, out),
-            Admission::Silent => self.state = State::Closed,
+        let begins = Begins { heartbeat_s, resets: logon.resets };
+        match (out.admit(&logon), self.state) {
+            (Admission::Later, State::Waiting { until }) => {
+                self.state = State::Asked { until };
+                self.wait(message);
+            }
+            (admission, _) => self.admitted(now, admission, begins, header, out),
+        }
+    }
+
+    fn admitted(
+        &mut self,
+        now: Now,
+        admission: Admission,
+        begins: Begins,
+        header: &Header<'_>,
+        out: &mut impl Outputs,
+    ) {
+        match admission {
+            Admission::Granted => self.begin(now, begins, header, 0, out),
+            Admission::OldPassword => self.begin(now, begins, header, OLD_PASSWORD, out),
+            Admission::Silent | Admission::Later => self.state = State::Closed,
             Admission::Refused { status, text } => self.refuse(now, status, text, out),
+        }
+    }
+
+    /// A message waits until it is decided whether the client is let in.
+    fn wait(&mut self, message: &Message<'_>) {
+        self.early.extend_from_slice(message.frame());
+        if self.early.len() > MAX_EARLY {
+            self.state = State::Closed;
+        }
+    }
+
+    /// What was to be decided [later](Admission::Later) is.
+    pub fn decided(
+        &mut self,
+        now: Time,
+        now_ns: u64,
+        admission: Admission,
+        out: &mut impl Outputs,
+    ) -> Verdict {
+        let State::Asked { until } = self.state else { return self.verdict() };
+        let at = Now { time: now, wall_ns: now_ns };
+        let early = std::mem::take(&mut self.early);
+        self.state = State::Waiting { until };
+        let read = Frames::default().read(&early, |message| {
+            match self.state {
+                State::Waiting { .. } => self.let_in(at, admission, message, out),
+                _ => self.message(at, message, out),
+            }
+            self.state != State::Closed
+        });
+        debug_assert!(read.is_ok(), "it was read before");
+        self.verdict()
+    }
+
+    /// A logon that waited.
+    fn let_in(
+        &mut self,
+        now: Now,
+        admission: Admission,
+        message: &Message<'_>,
+        out: &mut impl Outputs,
+    ) {
+        let (header, _) = dictionary::check(message);
+        let Ok(heartbeat_s) = self.heartbeat_s(message) else { return };
+        let resets = message.get(tag::RESET_SEQ_NUM_FLAG) == Some(b"Y");
+        self.admitted(now, admission, Begins { heartbeat_s, resets }, &header, out);
+    }
+
+    /// Asks the client whether it has what it was sent, which nothing else says: reports
+    /// are not acknowledged.
+    fn confirm(&mut self, now: Now, out: &mut impl Outputs) {
+        self.confirms_at = now.time.after(self.link.heartbeat);
+        let Some(messages) = out.unconfirmed() else { return };
+        self.asked = Some(messages);
+        self.link.say(now, b"1", out, |body| {
+            body.number(tag::TEST_REQ_ID, messages as i64);
+        });
+    }
+
+    /// What comes behind something that is missing is not answered, so whoever answers
+    /// has all that was sent before.
+    fn note_confirmed(&mut self, message: &Message<'_>, out: &mut impl Outputs) {
+        let answered = message.get(tag::TEST_REQ_ID).filter(|_| message.msg_type() == b"0");
+        if let Some(messages) = self.asked
+            && answered.and_then(unsigned) == Some(messages)
+        {
+            self.asked = None;
+            out.confirmed(messages);
         }
     }
 
@@ -268,12 +383,12 @@ impl Acceptor {
     fn begin(
         &mut self,
         now: Now,
-        logon: &Logon<'_>,
+        Begins { heartbeat_s, resets }: Begins,
         header: &Header<'_>,
         status: u16,
         out: &mut impl Outputs,
     ) {
-        if logon.resets {
+        if resets {
             out.store().restart(1);
         }
         let number = header.number.unwrap_or(0);
@@ -291,11 +406,12 @@ impl Acceptor {
             return;
         }
         self.state = State::Active;
-        self.link.heartbeat = Duration::from_secs(logon.heartbeat_s.into());
+        self.link.heartbeat = Duration::from_secs(heartbeat_s.into());
+        self.confirms_at = now.time.after(self.link.heartbeat);
         self.link.say(now, b"A", out, |body| {
             body.number(tag::ENCRYPT_METHOD, 0);
-            body.number(tag::HEART_BT_INT, logon.heartbeat_s.into());
-            if logon.resets {
+            body.number(tag::HEART_BT_INT, heartbeat_s.into());
+            if resets {
                 body.byte(tag::RESET_SEQ_NUM_FLAG, b'Y');
             }
             body.number(tag::DEFAULT_APPL_VER_ID, 9);

@@ -29,6 +29,9 @@ pub enum Admission {
     Granted,
     /// It does, but its new password is refused and the old one is kept: 1409 = 3.
     OldPassword,
+    /// That is told by [`Acceptor::decided`](crate::Acceptor::decided). What it says
+    /// meanwhile waits.
+    Later,
     /// It is closed without a word: nobody of that name, or already here.
     Silent,
     /// It is told why not.
@@ -76,6 +79,15 @@ pub trait Outputs {
     /// # Errors
     /// What is wrong with it, which the client is told.
     fn request(&mut self, message: &Message<'_>) -> Result<(), Rejection>;
+
+    /// How many messages it was given so far, if the client has not said that it has all
+    /// of them: then it is asked, once an interval.
+    fn unconfirmed(&mut self) -> Option<u64> {
+        None
+    }
+
+    /// The client has this many of them, and says so.
+    fn confirmed(&mut self, _: u64) {}
 
     /// Bytes go out.
     fn send(&mut self, bytes: &[u8]);

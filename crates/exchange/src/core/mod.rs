@@ -186,6 +186,7 @@ impl Exchange {
         }
         self.floor.gateways.tell(out);
         self.look_at_waiting(now, out);
+        self.let_in_decided(now, out);
         self.open_if_decided(now);
         self.close_slow(now, out);
     }
@@ -198,6 +199,8 @@ impl Exchange {
         self.gate.halt(maybe, |command| {
             if gateways::gateway_of(command.source) != 0 {
                 floor.gateways.refuse(command, out);
+            } else if command.kind == Kind::NUMBERS {
+                floor.desks.not_kept(command.user, command.payload);
             } else if let Some(name) = refusals::asked_as(command.payload) {
                 floor.refuse_down(now, command.user, name, out);
             } else if command.kind == Kind::CANCEL_TRADE
@@ -207,6 +210,21 @@ impl Exchange {
                 floor.refuse_cancel(now, (command.user, session), &asked, out);
             }
         });
+        self.let_in_decided(now, out);
+    }
+
+    /// Who has logged on by FIX is told so, when the journal has that its session begins.
+    fn let_in_decided(&mut self, now: Time, out: &mut impl Outputs) {
+        while let Some((session, admission)) = self.floor.desks.next_decided() {
+            let (floor, gate) = (&mut self.floor, &mut self.gate);
+            let seat = self.seats.get_mut(session.0 as usize).and_then(Option::as_mut);
+            let Some(Seat::Fix { acceptor, door, answer }) = seat else { continue };
+            let goes_on = FixTalk { floor, gate, now, session, door: *door, answer, out }
+                .decided(acceptor, admission);
+            if !goes_on {
+                self.leave(now, session, out);
+            }
+        }
     }
 
     /// Whether too much waits to be kept to take more from clients.

@@ -2,10 +2,10 @@
 //! outlive connections and processes.
 
 use tapeline_exchange::{Door, Exchange, ExchangeConfig, UserConfig};
-use tapeline_fix::{Store, Writer, tag};
+use tapeline_fix::{Frames, Store, Writer, tag};
 
 use crate::support::fix::{Client, put_change, put_order, put_rest};
-use crate::support::{EPOCH_NS, VOD, Venue, cancel, config, new, successor};
+use crate::support::{EPOCH_NS, VOD, Venue, cancel, config, new, replay, successor};
 
 #[test]
 fn an_order_day_by_fix_against_the_native_gateway() {
@@ -143,8 +143,8 @@ fn whoever_goes_on_with_the_journal_has_what_waits_and_numbers_above() {
         next.exchange.open(next.now, &mut next.wires);
         let mut ann = Client::log_on_again(&mut next, "ANN", store.clone());
         let said = ann.said();
-        // Where the session began it had sent a logon; three reports since.
-        assert_eq!(ann.numbers[0], 2 + 3 + 5_000, "{said:?}");
+        // Where the session began nothing was sent yet; three reports since.
+        assert_eq!(ann.numbers[0], 1 + 3 + 5_000, "{said:?}");
         // The order's own report came before the end, and comes again: it may not have.
         let missed = [
             "0/0 A1 0+100 of 100 again Y",
@@ -156,16 +156,115 @@ fn whoever_goes_on_with_the_journal_has_what_waits_and_numbers_above() {
 }
 
 #[test]
-fn what_a_client_had_before_its_last_logon_does_not_come_again() {
+fn what_did_not_reach_its_client_before_the_end_comes_from_whoever_goes_on() {
+    let mut venue = Venue::new(&config());
+    let store = trade_with_who_is_away(&mut venue);
+    // It logs on, and neither the answer nor what waited for it is on the wire yet when the
+    // process is killed. Once more of who goes on, and then it is there.
+    let mut ann = Client::connect(&mut venue, "ANN", store);
+    ann.logs_on_unheard(&mut venue);
+    let mut second = successor(&config(), &venue);
+    second.exchange.open(second.now, &mut second.wires);
+    let mut ann = Client::connect(&mut second, "ANN", ann.store);
+    ann.logs_on_unheard(&mut second);
+    for is_by_snapshot in [false, true] {
+        let mut third = successor(&config(), &venue);
+        replay(&mut third, &second.wires.entries);
+        if is_by_snapshot {
+            let mut state = Vec::new();
+            third.exchange.save(&mut state).expect("all is done");
+            third.exchange = Exchange::new(&config(), EPOCH_NS);
+            third.exchange.restore(&state).expect("a state");
+        }
+        third.exchange.open(third.now, &mut third.wires);
+        let mut ann = Client::log_on_again(&mut third, "ANN", ann.store.clone());
+        assert!(ann.initiator.is_active());
+        let missed = [
+            "0/0 A1 0+100 of 100 again Y",
+            "F/1 A1 30+70 of 100 30@10.25 again Y",
+            "F/1 A1 50+50 of 100 20@10.25 again Y",
+        ];
+        assert_eq!(ann.said(), [&["A"][..], &missed].concat(), "by snapshot: {is_by_snapshot}");
+    }
+}
+
+#[test]
+fn nobody_is_let_in_before_the_journal_has_where_the_session_begins() {
+    let mut venue = Venue::new(&config());
+    venue.wires.keeps_later = true;
+    let mut ann = Client::connect(&mut venue, "ANN", Store::new(100));
+    ann.logs_on(&mut venue);
+    // An order right behind the logon.
+    ann.asks_unheard(&mut venue, "D", |fields| put_order(fields, "A1", "sell 100@10.25"));
+    assert_eq!(ann.hears(&mut venue), [""; 0]);
+    // Killed here, whoever goes on may use the same numbers: nobody has seen them.
+    let (index, ..) = venue.exchange.position();
+    venue.exchange.committed(venue.now, index, &mut venue.wires);
+    assert_eq!(ann.hears(&mut venue), ["A"]);
+    venue.exchange.cycle(venue.now, &mut venue.wires);
+    let (index, ..) = venue.exchange.position();
+    venue.exchange.committed(venue.now, index, &mut venue.wires);
+    assert_eq!(ann.hears(&mut venue), ["0/0 A1 0+100 of 100"]);
+    // Who hangs up before it is let in, and comes again, is let in once.
+    let store = ann.hangs_up(&mut venue);
+    let mut first = Client::connect(&mut venue, "ANN", store);
+    first.logs_on(&mut venue);
+    let store = first.hangs_up(&mut venue);
+    let mut again = Client::connect(&mut venue, "ANN", store);
+    again.logs_on(&mut venue);
+    let (index, ..) = venue.exchange.position();
+    venue.exchange.committed(venue.now, index, &mut venue.wires);
+    assert_eq!(again.hears(&mut venue), ["A"]);
+}
+
+#[test]
+fn where_nothing_can_be_kept_who_waits_to_be_let_in_is_and_so_is_who_comes_then() {
+    let mut venue = Venue::new(&config());
+    venue.wires.keeps_later = true;
+    let mut ann = Client::connect(&mut venue, "ANN", Store::new(100));
+    ann.logs_on(&mut venue);
+    let (_, done, _) = venue.exchange.position();
+    venue.exchange.halt(venue.now, done, &mut venue.wires);
+    assert_eq!(ann.hears(&mut venue), ["A"]);
+    let order = |fields: &mut Writer<'_>| put_order(fields, "A1", "sell 100@10.25");
+    assert_eq!(ann.asks(&mut venue, "D", order), ["j D 4: the market is down"]);
+    assert_eq!(Client::log_on(&mut venue, "BOB").said(), ["A"]);
+}
+
+#[test]
+fn what_a_client_says_that_it_has_does_not_come_again() {
     let mut venue = Venue::new(&config());
     let store = trade_with_who_is_away(&mut venue);
     let mut ann = Client::log_on_again(&mut venue, "ANN", store);
+    ann.said();
+    // Once an interval of the session, and only where there is something to ask.
+    let mut kinds = Vec::new();
+    for ms in [29_990, 10, 30_000] {
+        venue.after(ms);
+        let came = venue.wires.to.get(&ann.session).cloned().unwrap_or_default();
+        let read = Frames::default().read(&came, |message| {
+            kinds.push((ms, String::from_utf8_lossy(message.msg_type()).into_owned()));
+            true
+        });
+        read.expect("messages");
+        ann.hears(&mut venue);
+    }
+    assert_eq!(kinds, [(10, "1".to_owned()), (30_000, "0".to_owned())]);
     ann.asks(&mut venue, "F", |fields| put_change(fields, "A2", "A1", None));
     let store = ann.hangs_up(&mut venue);
-    let mut next = successor(&config(), &venue);
-    next.exchange.open(next.now, &mut next.wires);
-    let mut ann = Client::log_on_again(&mut next, "ANN", store);
-    assert_eq!(ann.said(), ["A", "4/4 A2 50+0 of 100 was A1 again Y"]);
+    for is_by_snapshot in [false, true] {
+        let mut next = successor(&config(), &venue);
+        if is_by_snapshot {
+            let mut state = Vec::new();
+            next.exchange.save(&mut state).expect("all is done");
+            next.exchange = Exchange::new(&config(), EPOCH_NS);
+            next.exchange.restore(&state).expect("a state");
+        }
+        next.exchange.open(next.now, &mut next.wires);
+        let mut ann = Client::log_on_again(&mut next, "ANN", store.clone());
+        let said = ann.said();
+        assert_eq!(said, ["A", "4/4 A2 50+0 of 100 was A1 again Y"], "{is_by_snapshot}");
+    }
 }
 
 #[test]

@@ -72,3 +72,21 @@ fn half_a_message_is_silence() {
     session.gets(&heartbeat[..40]).after(30_000);
     assert_eq!(session.verdict, Verdict::Close);
 }
+
+#[test]
+fn a_client_is_asked_once_an_interval_whether_it_has_what_it_was_sent() {
+    let mut session = Session::active();
+    session.exchange.unconfirmed = Some(7);
+    session.after(29_999);
+    assert_eq!(session.lines(), [""; 0]);
+    session.after(1).after(5_000);
+    assert_eq!(session.lines(), ["1 2 112=7"]);
+    // Another answer is none.
+    session.says("0", 2, "112=6|").says("0", 3, "");
+    assert_eq!(session.lines(), [""; 0]);
+    session.says("0", 4, "112=7|").says("0", 5, "112=7|");
+    assert_eq!(session.lines(), ["has 7"]);
+    session.exchange.unconfirmed = None;
+    session.after(1).after(30_000);
+    assert_eq!(session.lines(), ["0 3"], "nothing to ask for");
+}

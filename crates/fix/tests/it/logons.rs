@@ -311,3 +311,29 @@ fn half_a_logon_waits_for_its_other_half() {
     }
     assert_eq!(session.lines().len(), 2);
 }
+
+#[test]
+fn who_is_to_be_decided_on_later_hears_nothing_and_is_read_when_that_is_done() {
+    let mut session = Session::new();
+    session.exchange.admission = Admission::Later;
+    session.says("A", 1, LOGON).orders(2, "A1");
+    let asked = session.lines();
+    assert!(asked.len() == 1 && asked[0].starts_with("admit CLIENT FGW USER"), "{asked:?}");
+    assert_eq!((session.numbers(), session.verdict), ((1, 1), Verdict::Open));
+    session.decides(Admission::OldPassword);
+    let lines = ["A 1 98=0 108=30 1137=9 1409=3", "request A1"];
+    assert_eq!((session.lines(), session.verdict), (lines.map(str::to_owned).to_vec(), Verdict::Open));
+    session.decides(Admission::Granted);
+    assert_eq!(session.lines(), [""; 0], "once");
+    // Who is not let in, and who waits for too long.
+    for is_too_late in [false, true] {
+        let mut session = Session::new();
+        session.exchange.admission = Admission::Later;
+        session.says("A", 1, LOGON);
+        match is_too_late {
+            true => session.after(60_000),
+            false => session.decides(Admission::Silent),
+        };
+        assert_eq!(session.verdict, Verdict::Close);
+    }
+}

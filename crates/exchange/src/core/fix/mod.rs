@@ -21,7 +21,7 @@ mod talk;
 #[cfg(test)]
 mod testing;
 
-use tapeline_fix::{CompIds, Store, Writer};
+use tapeline_fix::{Admission, CompIds, Store, Writer};
 use tapeline_layout::{Sections, Text, append_section, message};
 use tapeline_ntg::{Input, Message};
 
@@ -61,9 +61,22 @@ message! {
         48 => told: u64,
         /// Whose session it is.
         56 => user: u16,
-        /// 1: it begins, so that its client has, or asks for, all that was sent by then.
-        58 => begins: u8,
+        /// What is noted: 0 numbers alone, 1 that it begins, 2 what its client has.
+        58 => kind: u8,
+        /// But for 0: so many of the reports its client may not have.
+        60 => unsure: u32,
     }
+}
+
+/// What the journal is told of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Note {
+    /// How far its numbers are.
+    Numbers = 0,
+    /// It begins.
+    Begins = 1,
+    /// Its client says what it has.
+    Confirmed = 2,
 }
 
 /// The session of a user, whether or not it is here.
@@ -80,6 +93,12 @@ pub(crate) struct Desk {
     noted: (u32, u64),
     /// The same of the last note that is in the journal for sure.
     kept: (u32, u64),
+    /// So many of the reports its client has: it said so.
+    had: u64,
+    /// Beginnings that are on their way to the journal, and how its client is let in
+    /// when that has them.
+    beginnings: u32,
+    admission: Option<Admission>,
     /// What the journal has of the session at another process: this one has not seen
     /// it since.
     before: Option<Numbers>,
@@ -96,16 +115,22 @@ impl Desk {
             day: 0,
             noted: (1, 0),
             kept: (1, 0),
+            had: 0,
+            beginnings: 0,
+            admission: None,
             before: None,
             frame: Vec::with_capacity(512),
         }
     }
 
     /// What the journal is to have of it.
-    fn numbers(&self, (user, told): (u16, u64)) -> Numbers {
+    fn numbers(&self, note: Note, (user, told): (u16, u64)) -> Numbers {
         let CompIds { own, peer } = self.ids;
-        let (next_out, day) = (self.store.next_out(), self.day);
-        Numbers { own, peer, next_out, day, told, user, begins: 1 }
+        // What waits goes out behind a logon at once.
+        let waiting = if note == Note::Begins { self.store.waiting() as u32 } else { 0 };
+        let next_out = self.store.next_out().saturating_add(waiting);
+        let unsure = u32::try_from(told.saturating_sub(self.had)).unwrap_or(u32::MAX);
+        Numbers { own, peer, next_out, day: self.day, told, user, kind: note as u8, unsure }
     }
 
     /// Numbers that were used since a note and for no report of the market.
@@ -149,6 +174,8 @@ pub(crate) struct Desks {
     copies: Vec<(u16, u16)>,
     /// Firms, and who settles their trades.
     settles: Vec<(u16, u16)>,
+    /// Who can be let in: that its session begins is in the journal.
+    decided: Vec<u16>,
     /// A request, as the native gateway has it.
     request: Vec<u8>,
 }
@@ -166,6 +193,7 @@ impl Desks {
             messages,
             copies: copies.collect(),
             settles: settles.collect(),
+            decided: Vec::new(),
             request: Vec::new(),
         }
     }
@@ -263,15 +291,20 @@ impl Desks {
         self.all[place].get_or_insert_with(|| Box::new(Desk::new(messages)))
     }
 
-    /// A user comes in by FIX. Numbers begin again on each day.
-    pub(super) fn seat(&mut self, user: u16, session: SessionId, (ids, day): (CompIds, u32)) {
+    /// A user comes in by FIX. Numbers begin again on each day, and where it wants so.
+    pub(super) fn seat(
+        &mut self,
+        user: u16,
+        session: SessionId,
+        (ids, day, resets): (CompIds, u32, bool),
+    ) {
         let told = self.told(user);
         let desk = self.desk(user);
-        (desk.ids, desk.at) = (ids, Some(session));
+        (desk.ids, desk.at, desk.admission) = (ids, Some(session), None);
         let before = desk.before.take();
         let last = before.map_or(desk.day, |before| before.day);
         desk.day = day;
-        if last != day {
+        if last != day || resets {
             desk.store.restart(1);
         } else if let Some(before) = before {
             let since = told.saturating_sub(before.told) as u32;
@@ -309,8 +342,57 @@ impl Desks {
     pub(super) fn left(&mut self, user: u16, session: SessionId) {
         let desk = self.all.get_mut(usize::from(user)).and_then(Option::as_deref_mut);
         if let Some(desk) = desk.filter(|desk| desk.at == Some(session)) {
-            (desk.at, desk.is_active) = (None, false);
+            (desk.at, desk.is_active, desk.admission) = (None, false, None);
         }
+    }
+
+    /// A user is let in so when the journal has that its session begins: whoever goes on
+    /// with that uses none of the numbers that are used here from then on.
+    pub(super) fn let_in_later(&mut self, user: u16, admission: Admission) {
+        let desk = self.desk(user);
+        desk.beginnings += 1;
+        desk.admission = Some(admission);
+    }
+
+    /// That a session begins is in the journal, or never will be.
+    fn begun(&mut self, user: u16) {
+        let Some(desk) = self.all.get_mut(usize::from(user)).and_then(Option::as_deref_mut) else {
+            return;
+        };
+        desk.beginnings = desk.beginnings.saturating_sub(1);
+        if desk.beginnings == 0 && desk.admission.is_some() {
+            self.decided.push(user);
+        }
+    }
+
+    /// What was noted of a session will never be in the journal.
+    pub(super) fn not_kept(&mut self, user: u16, payload: &[u8]) {
+        if Numbers::read(payload).is_some_and(|numbers| numbers.kind == Note::Begins as u8) {
+            self.begun(user);
+        }
+    }
+
+    /// Somebody who can be let in now, where, and how.
+    pub(super) fn next_decided(&mut self) -> Option<(SessionId, Admission)> {
+        while let Some(user) = self.decided.pop() {
+            let desk = self.desk(user);
+            if let (Some(session), Some(admission)) = (desk.at, desk.admission.take()) {
+                return Some((session, admission));
+            }
+        }
+        None
+    }
+
+    /// How many reports a user was told of, if it may not have all of them.
+    pub(super) fn unconfirmed(&mut self, user: u16) -> Option<u64> {
+        let told = self.told(user);
+        (self.desk(user).had < told).then_some(told)
+    }
+
+    /// A user has so many reports: it said so.
+    pub(super) fn confirmed(&mut self, user: u16, had: u64) {
+        let desk = self.desk(user);
+        desk.had = desk.had.max(had);
     }
 
     /// Whether the session of a user is under way.
@@ -325,16 +407,17 @@ impl Desks {
             .fold((0, 0), |(waiting, lost), store| (waiting + store.waiting(), lost + store.lost()))
     }
 
-    /// What the journal is to be told of the session of a user, which begins, or has
-    /// used many numbers of which it does not know.
-    pub(super) fn take_note(&mut self, user: u16, begins: bool) -> Option<Numbers> {
+    /// What the journal is to be told of the session of a user. Of its numbers alone it is
+    /// told when many were used of which it does not know.
+    pub(super) fn take_note(&mut self, user: u16, note: Note) -> Option<Numbers> {
         let told = self.told(user);
         let desk = self.desk(user);
-        if !begins && desk.used_since(desk.noted, told) < NOTED_EVERY {
+        if note == Note::Numbers && desk.used_since(desk.noted, told) < NOTED_EVERY {
             return None;
         }
-        desk.noted = (desk.store.next_out(), told);
-        Some(Numbers { begins: u8::from(begins), ..desk.numbers((user, told)) })
+        let numbers = desk.numbers(note, (user, told));
+        desk.noted = (numbers.next_out, told);
+        Some(numbers)
     }
 
     /// A session of FIX began, or is so far, here or at the process before.
@@ -342,16 +425,23 @@ impl Desks {
         let Some(numbers) = Numbers::read(payload) else { return };
         let told = self.told(user);
         let desk = self.desk(user);
-        let is_own = desk.at.is_some() || desk.before.is_none() && desk.store.next_out() > 1;
+        let is_own = desk.at.is_some()
+            || desk.beginnings > 0
+            || desk.before.is_none() && desk.store.next_out() > 1;
         if is_own {
             desk.kept = (numbers.next_out, numbers.told);
+            if numbers.kind == Note::Begins as u8 {
+                self.begun(user);
+            }
             return;
         }
         debug_assert!(numbers.told <= told, "what was told by then is in entries before");
-        if numbers.begins == 1 {
-            let since = told.saturating_sub(numbers.told);
+        if numbers.kind != Note::Numbers as u8 {
+            // That it came back says nothing of what was on its way to it when it went.
+            desk.had = numbers.told.saturating_sub(numbers.unsure.into());
+            let may_lack = told.saturating_sub(desk.had);
             let waiting = desk.store.waiting() as u64;
-            desk.store.forget_waiting(waiting.saturating_sub(since) as usize);
+            desk.store.forget_waiting(waiting.saturating_sub(may_lack) as usize);
         }
         desk.ids = CompIds { own: numbers.own, peer: numbers.peer };
         desk.before = Some(numbers);
@@ -363,7 +453,7 @@ impl Desks {
         append_section(out, told.map(|(user, told)| Told { told: *told, user }));
         let desks = (0..).zip(&self.all).filter_map(|(user, desk)| Some((user, desk.as_deref()?)));
         let numbers = |(user, desk): (u16, &Desk)| {
-            desk.before.unwrap_or(desk.numbers((user, self.told(user))))
+            desk.before.unwrap_or(desk.numbers(Note::Begins, (user, self.told(user))))
         };
         append_section(out, desks.clone().map(numbers));
         desks.for_each(|(_, desk)| desk.store.save_waiting(out));
@@ -380,6 +470,10 @@ impl Desks {
             let desk = self.desk(numbers.user);
             desk.ids = CompIds { own: numbers.own, peer: numbers.peer };
             desk.before = Some(numbers);
+            desk.had = match numbers.kind {
+                0 => 0,
+                _ => numbers.told.saturating_sub(numbers.unsure.into()),
+            };
             desk.store.restore_waiting(sections)?;
         }
         Some(())

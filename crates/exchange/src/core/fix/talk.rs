@@ -5,7 +5,7 @@ use tapeline_layout::Text;
 use tapeline_ntg::{Admission as Native, Input};
 use tapeline_time::Time;
 
-use super::{CancelAsked, Fault, Question, TradesAsked, request};
+use super::{CancelAsked, Fault, Note, Question, TradesAsked, request};
 use crate::core::answers::Answer;
 use crate::core::floor::Floor;
 use crate::core::gate::Gate;
@@ -44,11 +44,21 @@ impl<O: Outputs> FixTalk<'_, O> {
     /// Bytes have come. Returns whether the session goes on.
     pub(crate) fn received(&mut self, acceptor: &mut Acceptor, bytes: &[u8]) -> bool {
         let (now, now_ns) = (self.now, self.floor.ns(self.now));
-        let was_active = acceptor.is_active();
         let verdict = acceptor.received(now, now_ns, bytes, self);
+        self.goes_on(acceptor, verdict)
+    }
+
+    /// That the session begins is in the journal. Returns whether it goes on.
+    pub(crate) fn decided(&mut self, acceptor: &mut Acceptor, admission: Admission) -> bool {
+        let (now, now_ns) = (self.now, self.floor.ns(self.now));
+        let verdict = acceptor.decided(now, now_ns, admission, self);
+        self.goes_on(acceptor, verdict)
+    }
+
+    fn goes_on(&mut self, acceptor: &Acceptor, verdict: Verdict) -> bool {
         self.note_active(acceptor);
         if acceptor.is_active() {
-            self.note_numbers(!was_active);
+            self.note_numbers(Note::Numbers);
         }
         verdict == Verdict::Open
     }
@@ -77,7 +87,7 @@ impl<O: Outputs> FixTalk<'_, O> {
             }
             _ => None,
         };
-        self.note_numbers(false);
+        self.note_numbers(Note::Numbers);
     }
 
     /// A drop copy asks.
@@ -141,13 +151,27 @@ impl<O: Outputs> FixTalk<'_, O> {
         }
     }
 
-    /// Has the journal say where the session begins, or how far it is.
-    fn note_numbers(&mut self, begins: bool) {
-        if let Some(user) = self.floor.users.at(self.session)
-            && let Some(numbers) = self.floor.desks.take_note(user, begins)
-        {
-            self.gate.note(self.now, user, &numbers.to_bytes());
+    /// Has the journal say where the session begins, or how far it is. Returns whether it
+    /// will.
+    fn note_numbers(&mut self, note: Note) -> bool {
+        let Some(user) = self.floor.users.at(self.session) else { return false };
+        let numbers = self.floor.desks.take_note(user, note);
+        numbers
+            .is_some_and(|numbers| self.gate.note(self.now, user, &numbers.to_bytes()).is_ok())
+    }
+
+    /// Somebody has come in, and hears of it when the journal has where its session
+    /// begins. Where that can be kept no more, nobody goes on with it.
+    fn begin(&mut self, logon: &Logon<'_>, granted: Admission) -> Admission {
+        let Some(user) = self.floor.users.at(self.session) else { return granted };
+        let ids = CompIds::new(logon.target, logon.sender);
+        let day = self.floor.local_day(self.now);
+        self.floor.desks.seat(user, self.session, (ids, day, logon.resets));
+        if !self.note_numbers(Note::Begins) {
+            return granted;
         }
+        self.floor.desks.let_in_later(user, granted);
+        Admission::Later
     }
 
     fn admit_as(&mut self, logon: &tapeline_ntg::session::Logon) -> Native {
@@ -181,14 +205,7 @@ impl<O: Outputs> tapeline_fix::Outputs for FixTalk<'_, O> {
             admission = self.admit_as(&native);
         }
         match admission {
-            Native::Granted { .. } => {
-                if let Some(user) = self.floor.users.at(self.session) {
-                    let ids = CompIds::new(logon.target, logon.sender);
-                    let day = self.floor.local_day(self.now);
-                    self.floor.desks.seat(user, self.session, (ids, day));
-                }
-                granted
-            }
+            Native::Granted { .. } => self.begin(logon, granted),
             Native::Refused(DOWN) => {
                 Admission::Refused { status: LOGONS_CLOSED, text: "another replica leads, or none" }
             }
@@ -217,6 +234,18 @@ impl<O: Outputs> tapeline_fix::Outputs for FixTalk<'_, O> {
         ask(self.floor, self.gate, (self.now, self.session), (&input, &frame), self.out);
         self.floor.desks.request = frame;
         Ok(())
+    }
+
+    fn unconfirmed(&mut self) -> Option<u64> {
+        let user = self.floor.users.at(self.session)?;
+        self.floor.desks.unconfirmed(user)
+    }
+
+    fn confirmed(&mut self, reports: u64) {
+        if let Some(user) = self.floor.users.at(self.session) {
+            self.floor.desks.confirmed(user, reports);
+            self.note_numbers(Note::Confirmed);
+        }
     }
 
     fn send(&mut self, bytes: &[u8]) {

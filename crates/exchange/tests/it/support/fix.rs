@@ -52,7 +52,20 @@ impl Client {
         client
     }
 
+    /// Logs on, and does not hear what comes.
+    pub(crate) fn logs_on_unheard(&mut self, venue: &mut Venue) {
+        let bytes = self.logon(venue);
+        venue.exchange.received(venue.now, self.session, &bytes, &mut venue.wires);
+        venue.exchange.cycle(venue.now, &mut venue.wires);
+        venue.wires.to.remove(&self.session).expect("an answer");
+    }
+
     pub(crate) fn logs_on(&mut self, venue: &mut Venue) {
+        let bytes = self.logon(venue);
+        self.talk(venue, bytes);
+    }
+
+    fn logon(&mut self, venue: &Venue) -> Vec<u8> {
         let password = format!("{}-secret1", self.name);
         let password = password.as_bytes();
         let credentials = Credentials { user: b"", password, ..Credentials::default() };
@@ -60,7 +73,7 @@ impl Client {
         let (now, now_ns) = (venue.now, ns(venue));
         let Self { initiator, store, .. } = self;
         initiator.log_on(now, now_ns, &credentials, store, |sent| bytes.extend_from_slice(sent));
-        self.talk(venue, bytes);
+        bytes
     }
 
     /// Its own numbers go on, though it has lost those of the exchange.

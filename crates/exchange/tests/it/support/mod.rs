@@ -308,11 +308,16 @@ pub(crate) fn successor(config: &ExchangeConfig, before: &Venue) -> Venue {
         wires: Wires::default(),
         now: before.now,
     };
-    let mut rest = &before.wires.entries[..];
+    replay(&mut venue, &before.wires.entries);
+    venue
+}
+
+/// Does again what entries ask for.
+pub(crate) fn replay(venue: &mut Venue, entries: &[u8]) {
+    let mut rest = entries;
     while !rest.is_empty() {
         let (entry, behind) = Entry::read(rest).expect("an entry");
         venue.exchange.replay(&entry, &mut venue.wires).expect("the same");
         rest = behind;
     }
-    venue
 }

@@ -25,6 +25,7 @@ pub(crate) struct Exchange {
     pub(crate) admission: Admission,
     pub(crate) answer: Result<(), Rejection>,
     pub(crate) store: Store,
+    pub(crate) unconfirmed: Option<u64>,
     pub(crate) lines: Vec<String>,
     frames: Frames,
     /// The last message, as it is on the wire.
@@ -56,6 +57,14 @@ impl Outputs for Exchange {
         let name = String::from_utf8_lossy(name);
         self.lines.push(format!("request {name}"));
         self.answer
+    }
+
+    fn unconfirmed(&mut self) -> Option<u64> {
+        self.unconfirmed
+    }
+
+    fn confirmed(&mut self, messages: u64) {
+        self.lines.push(format!("has {messages}"));
     }
 
     fn send(&mut self, bytes: &[u8]) {
@@ -114,6 +123,7 @@ impl Session {
             admission: Admission::Granted,
             answer: Ok(()),
             store: Store::new(100),
+            unconfirmed: None,
             lines: Vec::new(),
             frames: Frames::default(),
             last: String::new(),
@@ -160,6 +170,13 @@ impl Session {
         self.now = self.now.after(Duration::from_millis(ms));
         let now_ns = self.now_ns();
         self.verdict = self.acceptor.timeout(self.now, now_ns, &mut self.exchange);
+        self
+    }
+
+    /// Whether the client is let in, which was to be decided, is.
+    pub(crate) fn decides(&mut self, admission: Admission) -> &mut Self {
+        let now_ns = self.now_ns();
+        self.verdict = self.acceptor.decided(self.now, now_ns, admission, &mut self.exchange);
         self
     }
 
