@@ -63,6 +63,8 @@ pub(super) trait Core {
 #[derive(Debug)]
 pub(super) struct Connections {
     all: Vec<Option<Connection>>,
+    /// Those that have something to write, so that a turn does not look at all.
+    to_write: Vec<SessionId>,
     leaving: Vec<Leaving>,
     pub(super) now: Time,
 }
@@ -70,7 +72,8 @@ pub(super) struct Connections {
 impl Connections {
     /// Room for so many.
     pub(super) fn new(most: usize, now: Time) -> Self {
-        Self { all: (0..most).map(|_| None).collect(), leaving: Vec::new(), now }
+        let all = (0..most).map(|_| None).collect();
+        Self { all, to_write: Vec::with_capacity(64), leaving: Vec::new(), now }
     }
 
     pub(super) fn get(&self, session: SessionId) -> Option<&Connection> {
@@ -79,6 +82,25 @@ impl Connections {
 
     pub(super) fn get_mut(&mut self, session: SessionId) -> Option<&mut Connection> {
         self.all.get_mut(session.0 as usize)?.as_mut()
+    }
+
+    /// Bytes go out to one.
+    pub(super) fn queue(&mut self, session: SessionId, bytes: &[u8]) {
+        self.write_to(session, |connection| connection.queue(bytes));
+    }
+
+    /// Something for a client of a gateway goes out by its link.
+    pub(super) fn queue_report(&mut self, link: SessionId, client: u32, bytes: &[u8]) {
+        self.write_to(link, |connection| connection.queue_report(client, bytes));
+    }
+
+    fn write_to(&mut self, session: SessionId, write: impl FnOnce(&mut Connection)) {
+        if let Some(connection) = self.get_mut(session) {
+            write(connection);
+            if connection.list() {
+                self.to_write.push(session);
+            }
+        }
     }
 
     /// Somebody is at a place from now on, or nobody.
@@ -108,8 +130,8 @@ pub(super) struct Doors {
     poll: Poll,
     events: Events,
     all: Vec<(Door, TcpListener, SocketAddr)>,
-    /// Connections with more to read than one turn takes.
-    unread: Vec<SessionId>,
+    /// Connections with more to read than one turn takes, and whether to their end.
+    unread: Vec<(SessionId, bool)>,
     buffer: Box<[u8]>,
 }
 
@@ -162,6 +184,13 @@ impl Doors {
         }
     }
 
+    /// Whether something came at a socket that is nobody's who came through a door, and
+    /// whether that is its end.
+    pub(super) fn came_at(&self, token: Token) -> Option<bool> {
+        let mut events = self.events.iter().filter(|event| event.token() == token);
+        events.next().map(|event| event.is_read_closed() || event.is_error())
+    }
+
     /// Takes what has come.
     pub(super) fn serve<C: Core>(&mut self, now: Time, core: &mut C, sockets: &mut C::Sockets) {
         let mut ready = std::mem::take(&mut self.unread);
@@ -173,7 +202,7 @@ impl Doors {
                 Some(place)
                     if place < places && (event.is_readable() || event.is_read_closed()) =>
                 {
-                    ready.push(SessionId(place as u32));
+                    ready.push((SessionId(place as u32), event.is_read_closed()));
                 }
                 Some(_) => {}
             }
@@ -183,7 +212,7 @@ impl Doors {
         }
         match core.is_backed_up() {
             true => std::mem::swap(&mut self.unread, &mut ready),
-            false => ready.drain(..).for_each(|session| self.read(now, session, core, sockets)),
+            false => ready.drain(..).for_each(|it| self.read(now, it, core, sockets)),
         }
         if self.unread.is_empty() {
             self.unread = ready;
@@ -238,7 +267,7 @@ impl Doors {
     fn read<C: Core>(
         &mut self,
         now: Time,
-        session: SessionId,
+        (session, is_ending): (SessionId, bool),
         core: &mut C,
         sockets: &mut C::Sockets,
     ) {
@@ -246,16 +275,27 @@ impl Doors {
             let Some(connection) = C::connections(sockets).get_mut(session) else { return };
             match connection.read(&mut self.buffer) {
                 Ok(0) => return lose(now, session, core, sockets),
-                Ok(len) => core.received(now, session, &self.buffer[..len], sockets),
+                Ok(len) => {
+                    core.received(now, session, &self.buffer[..len], sockets);
+                    if is_all(len, is_ending) {
+                        return;
+                    }
+                }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(_) => return lose(now, session, core, sockets),
             }
         }
-        if !self.unread.contains(&session) {
-            self.unread.push(session);
+        if !self.unread.iter().any(|(other, _)| *other == session) {
+            self.unread.push((session, is_ending));
         }
     }
+}
+
+/// Whether a read has taken all there was: what comes later is told of again. The end
+/// of a connection is not, once that was told.
+pub(super) const fn is_all(len: usize, is_ending: bool) -> bool {
+    len < READ_BYTES && !is_ending
 }
 
 fn lose<C: Core>(now: Time, session: SessionId, core: &mut C, sockets: &mut C::Sockets) {
@@ -265,12 +305,22 @@ fn lose<C: Core>(now: Time, session: SessionId, core: &mut C, sockets: &mut C::S
 
 /// Writes what the sockets take.
 pub(super) fn flush<C: Core>(now: Time, core: &mut C, sockets: &mut C::Sockets) {
-    for place in 0..C::connections(sockets).all.len() {
-        let session = SessionId(place as u32);
-        let Some(connection) = C::connections(sockets).get_mut(session) else { continue };
+    let mut to_write = std::mem::take(&mut C::connections(sockets).to_write);
+    to_write.retain(|session| {
+        let Some(connection) = C::connections(sockets).get_mut(*session) else { return false };
         if connection.flush().is_err() {
-            lose(now, session, core, sockets);
+            lose(now, *session, core, sockets);
+            return false;
         }
-    }
+        if connection.queued() == 0 {
+            connection.strike();
+            return false;
+        }
+        true
+    });
+    // Whoever was lost may have made others write.
+    let connections = C::connections(sockets);
+    to_write.append(&mut connections.to_write);
+    connections.to_write = to_write;
     C::connections(sockets).leaving.retain_mut(|leaving| leaving.stays(now));
 }

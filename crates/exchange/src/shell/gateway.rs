@@ -58,9 +58,7 @@ struct Dialled {
 
 impl GatewayOutputs for Sockets {
     fn send(&mut self, session: SessionId, bytes: &[u8]) {
-        if let Some(connection) = self.connections.get_mut(session) {
-            connection.queue(bytes);
-        }
+        self.connections.queue(session, bytes);
     }
 
     fn close(&mut self, session: SessionId) {
@@ -164,7 +162,7 @@ impl GatewayVenue {
 
     /// One turn at `now`: waits for up to `most` for something to come, and does it.
     pub fn turn(&mut self, now: Time, most: Duration, clock: impl Fn() -> Time) {
-        let most = if std::mem::take(&mut self.has_more) { Duration::ZERO } else { most };
+        let most = if self.has_more { Duration::ZERO } else { most };
         self.doors.wait(now, most, &self.gateway);
         let now = clock();
         self.sockets.connections.now = now;
@@ -180,15 +178,27 @@ impl GatewayVenue {
             match link.connection.is_connected() {
                 Ok(true) => {
                     link.is_up = true;
+                    self.has_more = true;
                     self.gateway.link_up(now, &mut self.sockets);
                 }
                 Ok(false) if now.since(link.since) < DIALLED => return,
                 Ok(false) | Err(_) => return self.sockets.link = None,
             }
         }
+        let came = self.doors.came_at(LINK);
+        if came.is_some() || self.has_more {
+            self.read_link(now, came == Some(true));
+        }
+        if self.gateway.is_link_silent(now) {
+            tracing::warn!("nothing comes from the market any more");
+            self.hang_up(now);
+        }
+    }
+
+    fn read_link(&mut self, now: Time, is_ending: bool) {
         self.has_more = true;
         for _ in 0..READS {
-            let Some(link) = &mut self.sockets.link else { return };
+            let Some(link) = &mut self.sockets.link else { return self.has_more = false };
             match link.connection.read(&mut self.buffer) {
                 Ok(0) => return self.hang_up(now),
                 Ok(len) => {
@@ -196,18 +206,16 @@ impl GatewayVenue {
                     if !self.gateway.link_received(now, bytes, &mut self.sockets) {
                         return self.hang_up(now);
                     }
+                    if doors::is_all(len, is_ending) {
+                        return self.has_more = false;
+                    }
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    self.has_more = false;
-                    break;
+                    return self.has_more = false;
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(_) => return self.hang_up(now),
             }
-        }
-        if self.gateway.is_link_silent(now) {
-            tracing::warn!("nothing comes from the market any more");
-            self.hang_up(now);
         }
     }
 

@@ -60,6 +60,54 @@ impl Sender {
     }
 }
 
+/// Bytes of units that wait for the end of a turn; with more, they go out at once.
+const MOST_WAITING: usize = 256 << 10;
+
+/// All lines, and what goes out on each when a turn ends: owners have their reports
+/// before others hear of them.
+#[derive(Debug)]
+pub(super) struct Lines {
+    all: Vec<Sender>,
+    units: Vec<u8>,
+    /// Where each of them ends.
+    ends: Vec<usize>,
+}
+
+impl Lines {
+    pub(super) fn new(lines: &[Line]) -> Result<Self, ExchangeError> {
+        let all = lines.iter().map(Sender::new).collect::<Result<_, _>>()?;
+        let (units, ends) = (Vec::with_capacity(MOST_WAITING), Vec::with_capacity(1 << 10));
+        Ok(Self { all, units, ends })
+    }
+
+    pub(super) fn to(&self) -> impl Iterator<Item = SocketAddr> {
+        self.all.iter().map(Sender::to)
+    }
+
+    pub(super) fn lost(&self) -> u64 {
+        self.all.iter().map(Sender::lost).sum()
+    }
+
+    /// Takes a unit.
+    pub(super) fn publish(&mut self, unit: &[u8]) {
+        if self.units.len() + unit.len() > MOST_WAITING {
+            self.flush();
+        }
+        self.units.extend_from_slice(unit);
+        self.ends.push(self.units.len());
+    }
+
+    /// Sends what waits.
+    pub(super) fn flush(&mut self) {
+        let mut start = 0;
+        for end in self.ends.drain(..) {
+            self.all.iter_mut().for_each(|line| line.send(&self.units[start..end]));
+            start = end;
+        }
+        self.units.clear();
+    }
+}
+
 /// The receiving end.
 #[derive(Debug)]
 pub struct Receiver {
@@ -147,6 +195,27 @@ mod tests {
             assert_eq!((received(&first), received(&second)), (unit.to_vec(), unit.to_vec()));
         }
         assert_eq!(sender.lost(), 0);
+    }
+
+    #[test]
+    fn units_go_out_in_their_order_when_a_turn_ends_or_there_are_many() {
+        let here = |port| Line {
+            to: SocketAddrV4::new(Ipv4Addr::LOCALHOST, port),
+            interface: Ipv4Addr::UNSPECIFIED,
+            ttl: 1,
+        };
+        let receiver = Receiver::new(&here(0)).expect("a port");
+        let port = receiver.address().expect("bound").port();
+        let mut lines = Lines::new(&[here(port)]).expect("a socket");
+        lines.publish(b"one");
+        lines.publish(b"two");
+        assert_eq!(receiver.receive(&mut [0; 2048]), None, "the turn goes on");
+        lines.flush();
+        lines.flush();
+        assert_eq!((received(&receiver), received(&receiver)), (b"one".to_vec(), b"two".to_vec()));
+        let unit = [7; 1024];
+        (0..=MOST_WAITING / unit.len()).for_each(|_| lines.publish(&unit));
+        assert_eq!(received(&receiver), unit, "there were too many to wait");
     }
 
     #[test]

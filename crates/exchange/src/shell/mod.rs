@@ -37,7 +37,7 @@ use crate::error::{ExchangeError, OperateError};
 use crate::identity;
 use doors::{Connections, Core, Doors};
 use journal::{Keeper, TakenUp};
-use lines::Sender;
+use lines::Lines;
 use outbox::Connection;
 use replicas::Team;
 
@@ -84,7 +84,7 @@ pub struct Venue {
 #[derive(Debug)]
 struct Sockets {
     connections: Connections,
-    lines: Vec<Sender>,
+    lines: Lines,
     keeper: Option<Keeper>,
     team: Option<Team>,
     stages: Stages,
@@ -92,10 +92,10 @@ struct Sockets {
 
 impl Outputs for Sockets {
     fn send(&mut self, session: SessionId, bytes: &[u8]) {
-        let Some(connection) = self.connections.get_mut(session) else { return };
-        let Some((link, client)) = connection.via() else { return connection.queue(bytes) };
-        if let Some(link) = self.connections.get_mut(link) {
-            link.queue_report(client, bytes);
+        let Some(connection) = self.connections.get(session) else { return };
+        match connection.via() {
+            Some((link, client)) => self.connections.queue_report(link, client, bytes),
+            None => self.connections.queue(session, bytes),
         }
     }
 
@@ -108,9 +108,7 @@ impl Outputs for Sockets {
     }
 
     fn publish(&mut self, unit: &[u8]) {
-        for line in &mut self.lines {
-            line.send(unit);
-        }
+        self.lines.publish(unit);
     }
 
     fn queued(&self, session: SessionId) -> usize {
@@ -237,7 +235,7 @@ impl Venue {
             }
             (None, _) => (None, None),
         };
-        let lines = config.lines.iter().map(Sender::new).collect::<Result<_, _>>()?;
+        let lines = Lines::new(&config.lines)?;
         let connections = Connections::new(config.exchange.max_sessions, now);
         let mut venue = Self {
             exchange,
@@ -282,7 +280,7 @@ impl Venue {
 
     /// Where market data goes.
     pub fn lines(&self) -> impl Iterator<Item = SocketAddr> {
-        self.sockets.lines.iter().map(Sender::to)
+        self.sockets.lines.to()
     }
 
     /// The market.
@@ -300,7 +298,7 @@ impl Venue {
 
     /// What the market has counted.
     pub fn counts(&self) -> ExchangeCounts {
-        let lost = self.sockets.lines.iter().map(Sender::lost).sum();
+        let lost = self.sockets.lines.lost();
         let journal = self.sockets.keeper.as_ref().map(Keeper::counts).unwrap_or_default();
         let team = self.sockets.team.as_ref().map(Team::counts);
         let (_, term, replicas, elections) = team.unwrap_or_default();
@@ -407,6 +405,7 @@ impl Venue {
         if let Some(team) = &mut self.sockets.team {
             team.flush();
         }
+        self.sockets.lines.flush();
     }
 
     /// How long orders take in each stage.

@@ -21,6 +21,8 @@ pub(super) struct Connection {
     queue: Vec<u8>,
     /// So many of them are out.
     written: usize,
+    /// It is known to have something to write.
+    is_listed: bool,
     /// The link by which it is here, and its number there.
     via: Option<(SessionId, u32)>,
 }
@@ -28,17 +30,17 @@ pub(super) struct Connection {
 impl Connection {
     pub(super) fn new(stream: TcpStream) -> Self {
         let queue = Vec::with_capacity(4 << 10);
-        Self { stream: Some(stream), queue, written: 0, via: None }
+        Self { stream: Some(stream), queue, written: 0, is_listed: false, via: None }
     }
 
     pub(super) fn here() -> Self {
         let queue = Vec::with_capacity(64 << 10);
-        Self { stream: None, queue, written: 0, via: None }
+        Self { stream: None, queue, written: 0, is_listed: false, via: None }
     }
 
     /// A client of a gateway: what goes to it goes by the gateway's link.
     pub(super) fn of_gateway(link: SessionId, client: u32) -> Self {
-        Self { stream: None, queue: Vec::new(), written: 0, via: Some((link, client)) }
+        Self { stream: None, queue: Vec::new(), written: 0, is_listed: false, via: Some((link, client)) }
     }
 
     pub(super) const fn via(&self) -> Option<(SessionId, u32)> {
@@ -83,6 +85,16 @@ impl Connection {
 
     pub(super) fn queue(&mut self, bytes: &[u8]) {
         self.queue.extend_from_slice(bytes);
+    }
+
+    /// Notes that it has something to write. Returns whether that was not known.
+    pub(super) const fn list(&mut self) -> bool {
+        !std::mem::replace(&mut self.is_listed, true)
+    }
+
+    /// It is not known to have something to write any more.
+    pub(super) const fn strike(&mut self) {
+        self.is_listed = false;
     }
 
     pub(super) fn queued(&self) -> usize {
