@@ -51,11 +51,17 @@ const NOT_OFFERED: u16 = 3;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    Waiting { until: Time },
+    Waiting {
+        until: Time,
+    },
     /// Its logon is to be decided.
-    Asked { until: Time },
+    Asked {
+        until: Time,
+    },
     Active,
-    Leaving { until: Time },
+    Leaving {
+        until: Time,
+    },
     Closed,
 }
 

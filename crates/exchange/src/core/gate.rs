@@ -152,12 +152,7 @@ impl Gate {
     }
 
     /// Where the session of a user begins, or how far it is.
-    pub(super) fn note(
-        &mut self,
-        now: Time,
-        user: u16,
-        numbers: &[u8],
-    ) -> Result<(), NotTaken> {
+    pub(super) fn note(&mut self, now: Time, user: u16, numbers: &[u8]) -> Result<(), NotTaken> {
         self.payload.clear();
         self.payload.extend_from_slice(numbers);
         self.offer(now, GATEWAYS, Kind::NUMBERS, (user, 0))

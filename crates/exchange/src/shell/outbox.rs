@@ -40,7 +40,13 @@ impl Connection {
 
     /// A client of a gateway: what goes to it goes by the gateway's link.
     pub(super) fn of_gateway(link: SessionId, client: u32) -> Self {
-        Self { stream: None, queue: Vec::new(), written: 0, is_listed: false, via: Some((link, client)) }
+        Self {
+            stream: None,
+            queue: Vec::new(),
+            written: 0,
+            is_listed: false,
+            via: Some((link, client)),
+        }
     }
 
     pub(super) const fn via(&self) -> Option<(SessionId, u32)> {

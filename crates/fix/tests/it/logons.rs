@@ -322,7 +322,10 @@ fn who_is_to_be_decided_on_later_hears_nothing_and_is_read_when_that_is_done() {
     assert_eq!((session.numbers(), session.verdict), ((1, 1), Verdict::Open));
     session.decides(Admission::OldPassword);
     let lines = ["A 1 98=0 108=30 1137=9 1409=3", "request A1"];
-    assert_eq!((session.lines(), session.verdict), (lines.map(str::to_owned).to_vec(), Verdict::Open));
+    assert_eq!(
+        (session.lines(), session.verdict),
+        (lines.map(str::to_owned).to_vec(), Verdict::Open)
+    );
     session.decides(Admission::Granted);
     assert_eq!(session.lines(), [""; 0], "once");
     // Who is not let in, and who waits for too long.

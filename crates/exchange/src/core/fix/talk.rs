@@ -156,8 +156,7 @@ impl<O: Outputs> FixTalk<'_, O> {
     fn note_numbers(&mut self, note: Note) -> bool {
         let Some(user) = self.floor.users.at(self.session) else { return false };
         let numbers = self.floor.desks.take_note(user, note);
-        numbers
-            .is_some_and(|numbers| self.gate.note(self.now, user, &numbers.to_bytes()).is_ok())
+        numbers.is_some_and(|numbers| self.gate.note(self.now, user, &numbers.to_bytes()).is_ok())
     }
 
     /// Somebody has come in, and hears of it when the journal has where its session
