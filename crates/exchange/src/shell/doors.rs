@@ -324,3 +324,70 @@ pub(super) fn flush<C: Core>(now: Time, core: &mut C, sockets: &mut C::Sockets) 
     connections.to_write = to_write;
     C::connections(sockets).leaving.retain_mut(|leaving| leaving.stays(now));
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::Ipv4Addr;
+    use std::time::Instant;
+
+    use super::*;
+
+    /// Whoever notes what comes.
+    #[derive(Default)]
+    struct Noted {
+        bytes: Vec<u8>,
+        comers: u32,
+        is_closed: bool,
+    }
+
+    impl Core for Noted {
+        type Sockets = Connections;
+
+        fn connections(sockets: &mut Connections) -> &mut Connections {
+            sockets
+        }
+
+        fn accepted(&mut self, _: Time, _: Door) -> Option<SessionId> {
+            self.comers += 1;
+            Some(SessionId(self.comers - 1))
+        }
+
+        fn received(&mut self, _: Time, _: SessionId, bytes: &[u8], _: &mut Connections) {
+            self.bytes.extend_from_slice(bytes);
+        }
+
+        fn closed(&mut self, _: Time, _: SessionId, _: &mut Connections) {
+            self.is_closed = true;
+        }
+
+        fn deadline(&self) -> Time {
+            Time::ZERO.after(Duration::from_millis(10))
+        }
+
+        fn end_turn(&mut self, _: Time, _: &mut Connections) {}
+    }
+
+    #[test]
+    fn who_says_something_and_goes_at_once_is_heard_and_gone() {
+        let mut doors = Doors::new().expect("a poll");
+        doors.listen(Door::Orders, (Ipv4Addr::LOCALHOST, 0).into()).expect("a port");
+        let (_, at) = doors.listening().next().expect("a door");
+        let (mut core, mut sockets) = (Noted::default(), Connections::new(1, Time::ZERO));
+        let begun = Instant::now();
+        let mut until = |is_so: fn(&Noted) -> bool| {
+            while !is_so(&core) {
+                assert!(begun.elapsed() < Duration::from_secs(30), "it does not come to that");
+                doors.wait(Time::ZERO, Duration::from_millis(10), &core);
+                doors.serve(Time::ZERO, &mut core, &mut sockets);
+            }
+        };
+        let mut client = std::net::TcpStream::connect(at).expect("it listens");
+        until(|core| core.comers == 1);
+        // Its bytes and its end are there together, and are told of once.
+        client.write_all(b"bye").expect("it reads");
+        drop(client);
+        until(|core| core.is_closed);
+        assert_eq!(core.bytes, b"bye");
+    }
+}
