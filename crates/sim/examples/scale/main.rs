@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use clap::Parser;
 use rustix::time::{ClockId, clock_gettime};
-use tapeline_sim::scale::{Gauges, Row, Size, by_phase, json, measure, table};
+use tapeline_sim::scale::{Gauges, Phase, Row, Size, by_phase, json, measure_until, table};
 
 /// What many servers behind one hub cost.
 #[derive(Parser)]
@@ -29,6 +29,9 @@ struct Cli {
     /// Changes of items a second, where they change.
     #[arg(long, default_value_t = 2_000)]
     rate: u32,
+    /// The last phase: those after it are left out.
+    #[arg(long, default_value = Phase::RestartTogether.name())]
+    until: Phase,
     /// Write the figures there.
     #[arg(long)]
     json: Option<PathBuf>,
@@ -67,7 +70,7 @@ fn run(cli: &Cli) -> Result<(), String> {
         for servers in &cli.servers {
             let began = Instant::now();
             let size = Size { servers: *servers, items: *items, changes_per_s: cli.rate };
-            let rows = measure(size, gauges)?;
+            let rows = measure_until(size, gauges, cli.until)?;
             let _ = writeln!(io::stdout(), "{}", table(&rows));
             let s = began.elapsed().as_secs_f64();
             let _ = writeln!(io::stderr(), "{servers} servers, {items} items: {s:.1} s");

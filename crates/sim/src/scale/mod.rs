@@ -24,7 +24,7 @@ mod wire;
 
 pub use feed::Asked;
 pub use gauges::{FreedBytes, Gauges};
-pub use phases::{Phase, Size, measure};
+pub use phases::{Phase, Size, measure, measure_until};
 pub use row::{Effort, Row, json};
 pub use table::{by_phase, table};
 pub use wire::Traffic;

@@ -1,6 +1,7 @@
 //! What happens, one thing after the other, and what each of them cost.
 
 use std::fmt;
+use std::str::FromStr;
 use std::time::Duration;
 
 use tapeline_backbone::Role;
@@ -69,7 +70,36 @@ impl Phase {
     ];
 }
 
+impl FromStr for Phase {
+    /// That there is none, and which there are.
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let phase = Self::ALL.into_iter().find(|phase| phase.name() == name);
+        let names = || Self::ALL.map(Self::name).join(", ");
+        phase.ok_or_else(|| format!("no phase is called {name:?}; there are {}", names()))
+    }
+}
+
 impl Phase {
+    /// What it is called on a command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::Quiet => "quiet",
+            Self::Share => "share",
+            Self::RestartShare => "restart-share",
+            Self::Close => "close",
+            Self::Together => "together",
+            Self::Late => "late",
+            Self::Updates => "updates",
+            Self::LossAtOne => "loss-at-one",
+            Self::LossAtAll => "loss-at-all",
+            Self::CutOfOne => "cut-of-one",
+            Self::RestartTogether => "restart-together",
+        }
+    }
+
     /// What it is called over a table.
     pub(super) const fn title(self) -> &'static str {
         match self {
@@ -182,10 +212,18 @@ struct Totals {
 ///
 /// Errors: a phase does not come to its end.
 pub fn measure(size: Size, gauges: Gauges) -> Result<Vec<Row>, String> {
+    measure_until(size, gauges, Phase::RestartTogether)
+}
+
+/// Measures the phases of a system of a size up to one, in their order: each begins with
+/// what those before it have left.
+///
+/// Errors: a phase does not come to its end.
+pub fn measure_until(size: Size, gauges: Gauges, last: Phase) -> Result<Vec<Row>, String> {
     let share = size.items.div_ceil(size.servers.max(1) as u32);
     let town = Town::new(size.servers, share, gauges);
     let mut run = Run { size, town, gauges, rows: Vec::new(), hub_bytes: None };
-    for phase in Phase::ALL {
+    for phase in Phase::ALL.into_iter().filter(|phase| *phase <= last) {
         run.begin(phase)?;
     }
     let server_bytes = run.town.end_server();
@@ -406,6 +444,20 @@ mod tests {
     use super::*;
 
     const ITEMS: u32 = 2_000;
+
+    #[test]
+    fn phases_are_measured_up_to_the_one_that_is_named() {
+        let size = Size { servers: 1, items: 20, changes_per_s: 10 };
+        let until = "restart-share".parse().expect("there is such a phase");
+        let rows = measure_until(size, Gauges::default(), until).expect("each comes to its end");
+        let phases: Vec<_> = rows.iter().map(|row| row.phase.name()).collect();
+        assert_eq!(phases, ["start", "quiet", "share", "restart-share"]);
+        for phase in Phase::ALL {
+            assert_eq!(phase.name().parse(), Ok(phase));
+        }
+        let unknown = "restart".parse::<Phase>().expect_err("two are called so, and more");
+        assert!(unknown.contains("restart-share, close"), "{unknown}");
+    }
 
     #[test]
     fn a_server_asks_for_what_it_lost_in_slices() {
