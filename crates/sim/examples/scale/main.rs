@@ -11,6 +11,8 @@
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
 use clap::Parser;
@@ -49,7 +51,27 @@ fn thread_ns() -> u64 {
 }
 
 fn freed_bytes(drop_it: &mut dyn FnMut()) -> u64 {
-    u64::try_from(-allocation_counter::measure(drop_it).bytes_current).unwrap_or_default()
+    let freed = allocation_counter::measure(drop_it).bytes_current;
+    (0..TIMES_AFTER_END).for_each(|_| put_in_order());
+    u64::try_from(-freed).unwrap_or_default()
+}
+
+/// How often it takes what is below until nothing of a hub with a million items is left.
+const TIMES_AFTER_END: usize = 2_000;
+
+/// Pieces of memory so long that the GNU allocator first puts in order what it was given
+/// back, 10,000 pieces at a time. That it does before it gives any, to whoever asks next.
+const ASKED_BYTES: usize = 2 << 10;
+
+/// One that was given back a moment ago, and is as long as what is asked for, spares it that.
+const LENGTHS: usize = 64;
+
+fn put_in_order() {
+    static ASKED: AtomicUsize = AtomicUsize::new(0);
+    for _ in 0..2 {
+        let length = ASKED_BYTES + 32 * (ASKED.fetch_add(1, Relaxed) % LENGTHS);
+        std::hint::black_box(Vec::<u8>::with_capacity(length));
+    }
 }
 
 fn main() -> ExitCode {
@@ -64,7 +86,11 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Result<(), String> {
-    let gauges = Gauges { thread_ns: Some(thread_ns), freed_bytes: Some(freed_bytes) };
+    let gauges = Gauges {
+        thread_ns: Some(thread_ns),
+        freed_bytes: Some(freed_bytes),
+        put_in_order: Some(put_in_order),
+    };
     let mut all: Vec<Row> = Vec::new();
     for items in &cli.items {
         for servers in &cli.servers {

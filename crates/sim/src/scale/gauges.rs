@@ -12,6 +12,9 @@ pub struct Gauges {
     pub thread_ns: Option<fn() -> u64>,
     /// Runs what it is given, and says how many bytes of memory that gave back.
     pub freed_bytes: Option<FreedBytes>,
+    /// Has the allocator put in order what it was given back. All parties share one, and
+    /// whoever asks it for memory next waits for that, which need not be who gave it back.
+    pub put_in_order: Option<fn()>,
 }
 
 /// See [`Gauges::freed_bytes`].
@@ -19,8 +22,9 @@ pub type FreedBytes = fn(&mut dyn FnMut()) -> u64;
 
 impl std::fmt::Debug for Gauges {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { thread_ns, freed_bytes } = self;
-        write!(f, "Gauges({}, {})", thread_ns.is_some(), freed_bytes.is_some())
+        let Self { thread_ns, freed_bytes, put_in_order } = self;
+        let gauges = [thread_ns.is_some(), freed_bytes.is_some(), put_in_order.is_some()];
+        write!(f, "Gauges({gauges:?})")
     }
 }
 
@@ -66,12 +70,19 @@ impl TurnClock {
         }
     }
 
-    /// Runs a turn: what it returns, and how long it took.
-    pub(super) fn time<R>(&self, turn: impl FnOnce() -> R) -> (R, Duration) {
+    /// Runs a turn: how much was done in it, and how long it took. What others gave back
+    /// to the allocator counts for nothing; to put in order what was given back in the
+    /// turn is part of it.
+    pub(super) fn time(&self, turn: impl FnOnce() -> usize) -> (usize, Duration) {
+        let put_in_order = self.0.gauges.put_in_order.unwrap_or(|| ());
+        put_in_order();
         self.0.looks.set(0);
         self.0.is_running.set(true);
         self.0.from_ns.set(self.0.gauges.thread_ns.map_or(0, |thread_ns| thread_ns()));
         let done = turn();
+        if done > 0 {
+            put_in_order();
+        }
         let took = self.so_far();
         self.0.is_running.set(false);
         (done, took)
