@@ -318,6 +318,8 @@ pub(crate) struct TlsStream<S> {
     /// nothing was pending.
     taken: usize,
     pushed: usize,
+    /// The peer was told that nothing more comes.
+    has_ended: bool,
 }
 
 impl<S: Socket> TlsStream<S> {
@@ -336,14 +338,21 @@ impl<S: Socket> TlsStream<S> {
     }
 
     fn of(socket: S, tls: Connection) -> Self {
-        Self { socket, tls: Box::new(tls), failed: None, taken: 0, pushed: 0 }
+        Self { socket, tls: Box::new(tls), failed: None, taken: 0, pushed: 0, has_ended: false }
     }
 
     /// Reads what there is; 0 bytes are the peer's end, whether it said so in
     /// TLS or not: both protocols above say themselves when they end.
+    ///
+    /// Behind our own end it is what is on the wire, for nobody: what is wrong there (a
+    /// certificate, where the handshake was under way) would have an alert sent behind the
+    /// last one that may be, which rustls asserts that nobody does.
     pub(crate) fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
         if room.is_empty() {
             return Ok(0);
+        }
+        if self.has_ended {
+            return self.socket.read(room);
         }
         loop {
             match self.tls.reader().read(room) {
@@ -420,6 +429,7 @@ impl<S: Socket> TlsStream<S> {
     /// Tells the peer that nothing more comes.
     pub(crate) fn end(&mut self) {
         self.tls.send_close_notify();
+        self.has_ended = true;
         let _ = self.push();
         let _ = self.socket.end();
     }

@@ -108,6 +108,24 @@ fn a_server_of_another_authority_or_of_another_name_is_not_spoken_to() {
 }
 
 #[test]
+fn what_comes_behind_our_end_of_a_handshake_is_for_nobody() {
+    let authority = Authority::new();
+    let mut world = listening(&authority.server("feed.example", None));
+    let client = connect(&authority.client(None));
+    // At each step of it, up to the certificate that is of another name.
+    for polls in 0..20 {
+        let session = world.connect(&client);
+        (0..polls).for_each(|_| world.poll());
+        let now = world.now();
+        world.client.reactor.outbox().close(session, "bye");
+        world.client.poll(now);
+        (0..20).for_each(|_| _ = world.server.poll(now));
+        (0..20).for_each(|_| world.poll());
+    }
+    assert!(world.client.opened().is_empty());
+}
+
+#[test]
 fn nothing_goes_in_clear_to_a_server_without_tls() {
     let authority = Authority::new();
     let mut world = World::new(&ListenConfig::default());
