@@ -58,6 +58,17 @@ fn asked_in_seconds(world: &mut World, source: SessionId, seconds: usize) -> Vec
     asked
 }
 
+/// Two items at the first source, of which one was asked for at the second.
+fn with_one_on_its_way() -> (World, SessionId, SessionId) {
+    let (mut world, first) = with_items(balanced(SLOW), 2);
+    let second = world.source_up(1);
+    world.heard_by(second);
+    world.heard_by(first);
+    world.pass(1_000);
+    assert_eq!(requests(&mut world, second).len(), 1);
+    (world, first, second)
+}
+
 fn says_load(world: &mut World, source: SessionId, factor: u64) {
     let load = ServiceLoad { load_factor: Some(factor), ..ServiceLoad::default() };
     world.says(source, &provider::change(FilterContent::Load(load)));
@@ -172,11 +183,7 @@ fn what_a_source_refuses_stays_and_others_have_their_turn() {
 
 #[test]
 fn what_a_source_does_not_answer_is_closed_there_after_a_while() {
-    let (mut world, _) = with_items(balanced(SLOW), 2);
-    let second = world.source_up(1);
-    world.heard_by(second);
-    world.pass(1_000);
-    assert_eq!(requests(&mut world, second).len(), 1);
+    let (mut world, _, second) = with_one_on_its_way();
     world.pass(19_000);
     assert_eq!(world.heard_by(second), [""; 0]);
     world.pass(2_000);
@@ -187,11 +194,7 @@ fn what_a_source_does_not_answer_is_closed_there_after_a_while() {
 
 #[test]
 fn an_item_whose_source_is_lost_on_the_way_is_asked_for_once() {
-    let (mut world, first) = with_items(balanced(SLOW), 2);
-    let second = world.source_up(1);
-    world.heard_by(second);
-    world.pass(1_000);
-    assert_eq!(requests(&mut world, second).len(), 1);
+    let (mut world, first, second) = with_one_on_its_way();
     world.closed(first);
     world.pass(0);
     world.core.check();
@@ -203,12 +206,7 @@ fn an_item_whose_source_is_lost_on_the_way_is_asked_for_once() {
 
 #[test]
 fn an_item_that_nobody_wants_any_more_is_closed_at_both() {
-    let (mut world, first) = with_items(balanced(SLOW), 2);
-    let second = world.source_up(1);
-    world.heard_by(second);
-    world.heard_by(first);
-    world.pass(1_000);
-    assert_eq!(requests(&mut world, second).len(), 1);
+    let (mut world, first, second) = with_one_on_its_way();
     world.close(A, 0);
     world.close(A, 1);
     world.pass(60_000);
