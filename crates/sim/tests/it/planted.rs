@@ -1,5 +1,9 @@
 //! Faults that are planted are found.
 
+use std::num::NonZero;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::thread;
+
 use tapeline_sim::{Options, Planted, catch, run};
 
 #[test]
@@ -37,9 +41,19 @@ const MOST: u64 = 1000;
 
 #[test]
 fn every_fault_of_the_code_that_is_built_is_found() {
-    for planted in Planted::all() {
-        let Planted::Code(_) = planted else { continue };
-        let caught = catch(planted, MOST);
-        assert!(caught.what.is_some(), "{planted} is not found in {MOST} worlds");
-    }
+    let of_code: Vec<_> =
+        Planted::all().filter(|planted| matches!(planted, Planted::Code(_))).collect();
+    let next = AtomicUsize::new(0);
+    // Minutes of work, and the only test of its run that takes more than seconds.
+    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    let missed = thread::scope(|scope| {
+        let search = || {
+            let mine = std::iter::from_fn(|| of_code.get(next.fetch_add(1, Relaxed)).copied());
+            mine.filter(|planted| catch(*planted, MOST).what.is_none()).collect::<Vec<_>>()
+        };
+        let searches: Vec<_> = (0..cores).map(|_| scope.spawn(search)).collect();
+        let missed = searches.into_iter().map(|it| it.join().expect("a search panicked"));
+        missed.flatten().collect::<Vec<_>>()
+    });
+    assert!(missed.is_empty(), "not found in {MOST} worlds: {missed:?}");
 }
