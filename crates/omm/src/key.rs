@@ -5,7 +5,7 @@ use core::hash::{Hash, Hasher};
 
 use tapeline_rwf::{DataType, Domain, Encoded, KeyFlags, MsgKey, Qos, Rate, Timeliness};
 
-use crate::Text;
+use crate::name::Name;
 
 /// Name types of items.
 pub mod name_type {
@@ -182,12 +182,13 @@ impl Hash for ItemKeyRef<'_> {
 /// assert_eq!(open.get(&key as &dyn AsItemKey), Some(&7));
 /// ```
 ///
-/// Items are many, and each has its key: one takes 32 bytes and its name.
+/// Items are many, and each has its key: one takes 40 bytes, and those of a name of more
+/// than 22.
 #[derive(Clone, Debug)]
 pub struct ItemKey {
     domain: Domain,
     service_id: Option<u16>,
-    name: Text,
+    name: Name,
     name_type: u8,
     /// See [`short_qos`]; one that does not fit is in the rest.
     qos: u8,
@@ -323,7 +324,7 @@ mod tests {
 
     #[test]
     fn a_key_is_small_and_has_any_quality() {
-        assert_eq!(size_of::<ItemKey>(), 32);
+        assert_eq!(size_of::<ItemKey>(), 40);
         let tick = Qos::REALTIME_TICK_BY_TICK;
         let of = [
             tick,

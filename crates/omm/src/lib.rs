@@ -86,6 +86,7 @@ mod key;
 mod key_index;
 pub mod login;
 pub mod market;
+mod name;
 pub mod pages;
 pub mod post;
 pub mod qos;

@@ -6,6 +6,7 @@
 //! first page is ever copied.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// Entries of a page. A power of two, for a short way to an entry.
 const PAGE: usize = 1024;
@@ -45,6 +46,11 @@ impl<T> List<T> {
     #[inline]
     pub fn get_mut(&mut self, place: usize) -> Option<&mut T> {
         self.pages.get_mut(place / PAGE)?.get_mut(place % PAGE)
+    }
+
+    /// All entries, by their places.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.pages.iter().flatten()
     }
 
     /// Adds an entry at the end.
@@ -125,6 +131,61 @@ impl<T: Copy> Table<T> {
             page.resize(offset + 1, none);
         }
         &mut page[offset]
+    }
+
+    /// All entries of the pages that were made so far, with their numbers.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, T)> + '_ {
+        let pages = (0..).step_by(PAGE).zip(&self.pages);
+        pages.flat_map(|(first, page)| (first..).zip(page.iter().copied()))
+    }
+
+    /// Removes all.
+    pub fn clear(&mut self) {
+        self.pages.clear();
+    }
+}
+
+/// Entries by number, of which many may not be there, to be looked up for each update.
+/// All pages are whole, so that there is one bound; those that nothing was put into are
+/// one and the same, so that none is missing.
+#[derive(Debug)]
+pub struct Sparse<T> {
+    pages: Vec<Arc<[T; PAGE]>>,
+    empty: Arc<[T; PAGE]>,
+}
+
+impl<T: Copy> Sparse<T> {
+    /// A table whose entries are this until they are changed.
+    pub fn of(none: T) -> Self {
+        Self { pages: Vec::new(), empty: Arc::new([none; PAGE]) }
+    }
+
+    /// The entry with a number, unless no page reaches so far.
+    #[inline]
+    pub fn get(&self, place: usize) -> Option<T> {
+        self.pages.get(place / PAGE).map(|page| page[place % PAGE])
+    }
+
+    /// The same to change, unless nothing was put into its page.
+    pub fn get_mut(&mut self, place: usize) -> Option<&mut T> {
+        let page = Arc::get_mut(self.pages.get_mut(place / PAGE)?)?;
+        Some(&mut page[place % PAGE])
+    }
+
+    /// An entry to change, for which a page is made if there is none.
+    pub fn entry(&mut self, place: usize) -> &mut T {
+        let number = place / PAGE;
+        if number >= self.pages.len() {
+            self.pages.resize(number + 1, Arc::clone(&self.empty));
+        }
+        &mut Arc::make_mut(&mut self.pages[number])[place % PAGE]
+    }
+
+    /// All entries of pages that something was put into, with their numbers.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, T)> + '_ {
+        let pages = (0..).step_by(PAGE).zip(&self.pages);
+        let pages = pages.filter(|(_, page)| !Arc::ptr_eq(page, &self.empty));
+        pages.flat_map(|(first, page)| (first..).zip(page.iter().copied()))
     }
 
     /// Removes all.
@@ -249,12 +310,26 @@ impl<T> Line<T> {
         self.len == 0
     }
 
+    /// The first entry.
+    pub fn front(&self) -> Option<&T> {
+        self.pages.front()?.front()
+    }
+
+    /// All entries, the first one first.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.pages.iter().flatten()
+    }
+
     /// Adds an entry behind all others.
     pub fn push_back(&mut self, entry: T) {
         self.len += 1;
         match self.pages.back_mut().filter(|page| page.len() < PAGE) {
             Some(page) => page.push_back(entry),
-            None => self.pages.push_back(VecDeque::from([entry])),
+            None => {
+                let mut page = self.new_page();
+                page.push_back(entry);
+                self.pages.push_back(page);
+            }
         }
     }
 
@@ -263,8 +338,18 @@ impl<T> Line<T> {
         self.len += 1;
         match self.pages.front_mut().filter(|page| page.len() < PAGE) {
             Some(page) => page.push_front(entry),
-            None => self.pages.push_front(VecDeque::from([entry])),
+            None => {
+                let mut page = self.new_page();
+                page.push_front(entry);
+                self.pages.push_front(page);
+            }
         }
+    }
+
+    /// A page that does not grow any more, if there is one beside it: many lines are
+    /// short.
+    fn new_page(&self) -> VecDeque<T> {
+        VecDeque::with_capacity(if self.pages.is_empty() { 1 } else { PAGE })
     }
 
     /// Takes the first entry out.
@@ -330,6 +415,7 @@ mod tests {
             assert_eq!(list.is_empty(), vector.is_empty());
             assert_eq!(list.get(place), vector.get(place));
             assert_eq!(list.get(vector.len()), None);
+            assert!(step % 100 != 0 || list.iter().eq(&vector), "{step}");
         }
         assert_eq!(list.swap_remove(0), None);
         assert_eq!(list.pop(), None);
@@ -351,8 +437,78 @@ mod tests {
         );
         *table.entry(1, 0) = 5;
         assert_eq!((table.get(0), table.get(1), table.get(2)), (Some(0), Some(5), None));
+        let there: Vec<_> = table.iter().filter(|(_, entry)| *entry != 0).collect();
+        assert_eq!(there, [(1, 5), (50 * PAGE + 3, 7)]);
         table.clear();
         assert_eq!(table.get(1), None);
+    }
+
+    #[test]
+    fn a_table_that_grows_moves_nothing_but_its_first_page() {
+        let mut table = Table::default();
+        let at = |table: &Table<u32>, page: usize| table.pages[page].as_ptr();
+        (0..2 * PAGE).for_each(|place| *table.entry(place, 0) = 1);
+        let before = [0, 1].map(|page| at(&table, page));
+        (2 * PAGE..100 * PAGE).for_each(|place| *table.entry(place, 0) = 1);
+        assert_eq!([0, 1].map(|page| at(&table, page)), before);
+    }
+
+    #[test]
+    fn a_line_that_grows_or_empties_moves_no_full_page() {
+        let mut line = Line::default();
+        line.extend(0..3 * PAGE);
+        let at = |line: &Line<usize>, from_end: usize| {
+            let page = line.pages.iter().rev().nth(from_end);
+            page.and_then(|page| page.front()).map(std::ptr::from_ref)
+        };
+        let before = at(&line, 0);
+        line.extend(3 * PAGE..100 * PAGE);
+        assert_eq!(at(&line, 97), before, "more came");
+        (0..2 * PAGE).for_each(|_| assert!(line.pop_front().is_some()));
+        assert_eq!(at(&line, 97), before, "those before it went");
+        assert_eq!(line.pages.len(), 98, "the pages of those that went are given back");
+    }
+
+    #[test]
+    fn a_sparse_table_has_what_a_map_has() {
+        let (mut table, mut map) = (Sparse::of(0), std::collections::BTreeMap::new());
+        for step in 1..20_000_usize {
+            // Near each other and far, once and again.
+            let place = step * step * 7_919 % (if step % 3 == 0 { 90 * PAGE } else { PAGE });
+            match step % 4 {
+                0 => {
+                    if let Some(entry) = table.get_mut(place) {
+                        *entry = 0;
+                    }
+                    map.remove(&place);
+                }
+                _ => {
+                    *table.entry(place) = step;
+                    map.insert(place, step);
+                }
+            }
+            let entry = |place: usize| table.get(place).filter(|entry| *entry != 0);
+            assert_eq!(entry(place), map.get(&place).copied(), "{step}");
+            assert_eq!(entry(place + 1), map.get(&(place + 1)).copied(), "{step}");
+        }
+        let there = table.iter().filter(|(_, entry)| *entry != 0);
+        assert!(there.eq(map));
+        assert_eq!(table.get(1 << 40), None);
+        table.clear();
+        assert_eq!((table.get(0), table.iter().count()), (None, 0));
+    }
+
+    #[test]
+    fn a_sparse_table_that_grows_moves_nothing_and_makes_one_page() {
+        let mut table = Sparse::of(0_u32);
+        *table.entry(3) = 1;
+        let before = Arc::as_ptr(&table.pages[0]);
+        *table.entry(900 * PAGE + 1) = 2;
+        assert_eq!(Arc::as_ptr(&table.pages[0]), before);
+        let is_empty = |page: &&Arc<[u32; PAGE]>| Arc::ptr_eq(page, &table.empty);
+        assert_eq!(table.pages.iter().filter(is_empty).count(), 899);
+        assert_eq!(table.get(5 * PAGE), Some(0));
+        assert_eq!(table.get_mut(5 * PAGE), None, "nothing was put there");
     }
 
     #[test]
@@ -390,6 +546,8 @@ mod tests {
         line.push_front(usize::MAX);
         line.push_back(COUNT);
         assert_eq!(line.len(), COUNT - COUNT / 2 + 2);
+        assert_eq!(line.front(), Some(&usize::MAX));
+        assert!(line.iter().copied().eq(std::iter::once(usize::MAX).chain(COUNT / 2..=COUNT)));
         assert_eq!(line.pop_front(), Some(usize::MAX));
         for entry in COUNT / 2..=COUNT {
             assert_eq!(line.pop_front(), Some(entry));

@@ -197,13 +197,13 @@ impl Core {
         if let Some(service) = self.services.get_mut(item.service) {
             service.waiting.remove(&id);
         }
-        let (late, done): (Vec<Interest>, Vec<Interest>) =
-            item.interests.iter().partition(|interest| !interest.accepted);
-        for interest in &done {
+        for interest in item.interests.iter().filter(|interest| interest.accepted) {
             if let Some(server) = self.servers.get_mut(interest.server) {
                 server.clear(interest.request);
             }
         }
+        let late = item.interests.iter().copied().filter(|interest| !interest.accepted);
+        let late: Vec<Interest> = late.collect();
         if !late.is_empty() {
             self.follow_ups.begin_anew(item, late);
         }
@@ -218,7 +218,7 @@ impl Core {
             let mut item = Item::new(before.key, before.service, options);
             item.payload = before.payload;
             item.request_flags = before.request_flags;
-            item.interests = late;
+            item.interests = late.into();
             let id = self.items.insert(hash, item);
             self.all_wait(id, out);
             self.seek(now, id, out);

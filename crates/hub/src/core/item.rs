@@ -5,6 +5,7 @@ use tapeline_omm::stream::{ConsumerStream, Reissue, StreamOptions};
 use tapeline_omm::{GroupId, ItemKey, StateBuf};
 use tapeline_rwf::{DataState, Priority, RequestFlags, State, StateCode, StreamState};
 
+use super::interests::Interests;
 use super::relay::Payload;
 
 /// No timer is set. A number of its own takes half of what an `Option` does.
@@ -15,7 +16,7 @@ pub(crate) const NEVER_MS: u64 = u64::MAX;
 #[allow(clippy::struct_excessive_bools, reason = "independent facts about the item")]
 pub(crate) struct Item {
     /// Who wants it.
-    pub(crate) interests: Vec<Interest>,
+    pub(crate) interests: Interests,
     /// Its last value, if it is kept.
     pub(crate) image: Option<Box<Image>>,
     /// Updates that were merged, as the backbone takes no more.
@@ -196,7 +197,7 @@ impl Item {
             is_answer: false,
             void: None,
             to_all: false,
-            interests: Vec::new(),
+            interests: Interests::default(),
             state: StateBuf::new(StreamState::OPEN, DataState::NO_CHANGE, StateCode::NONE, ""),
             group: GroupId::default(),
             place: 0,
@@ -226,10 +227,6 @@ impl Item {
 
     /// Adds a server's wish.
     pub(crate) fn add_interest(&mut self, interest: Interest) {
-        // Most items have one server, and a vector begins with room for four.
-        if self.interests.is_empty() {
-            self.interests.reserve_exact(1);
-        }
         self.interests.push(interest);
     }
 
@@ -267,6 +264,6 @@ mod tests {
 
     #[test]
     fn items_are_small() {
-        assert!(size_of::<Item>() <= 304, "{}", size_of::<Item>());
+        assert!(size_of::<Item>() <= 312, "{}", size_of::<Item>());
     }
 }

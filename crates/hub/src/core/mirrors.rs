@@ -34,11 +34,12 @@ mod numbers;
 mod refused;
 mod streams;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use tapeline_cache::{FieldRules, Image};
 use tapeline_omm::directory::SourceMirroringMode;
 use tapeline_omm::is_administrative;
+use tapeline_omm::pages::Line;
 use tapeline_omm::state::is_final;
 use tapeline_rwf::{Domain, Msg, RefreshFlags};
 use tapeline_time::Time;
@@ -69,7 +70,7 @@ pub(crate) struct Mirrors {
     by_item: BTreeMap<u32, i32>,
     /// Items to be asked for when the window has room. Some may not be of use
     /// any more.
-    queue: VecDeque<u32>,
+    queue: Line<u32>,
     /// Those that it closed, to be asked for again.
     refused: Refused,
     /// Those that were asked for and have not been answered.

@@ -47,6 +47,7 @@ mod follow_ups;
 mod frames;
 mod identify;
 mod image;
+mod interests;
 mod item;
 mod items;
 mod look;

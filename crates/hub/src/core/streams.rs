@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use tapeline_omm::SeededHash;
 
-use tapeline_omm::pages::{Line, Table};
+use tapeline_omm::pages::{Line, Sparse};
 
 const NONE: u32 = u32::MAX;
 
@@ -15,11 +15,17 @@ const DENSE_IDS: u32 = 1 << 20;
 /// From stream id to item. Providers count their ids from zero, downwards or
 /// upwards, so a table by index serves the tick path; whoever does not is
 /// looked up by hash.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct StreamTable {
     /// By the id folded: 0, −1, 1, −2, 2, and so on.
-    dense: Table<u32>,
+    dense: Sparse<u32>,
     sparse: HashMap<i32, u32, SeededHash>,
+}
+
+impl Default for StreamTable {
+    fn default() -> Self {
+        Self { dense: Sparse::of(NONE), sparse: HashMap::default() }
+    }
 }
 
 impl StreamTable {
@@ -44,7 +50,7 @@ impl StreamTable {
             self.sparse.insert(stream_id, item);
             return;
         };
-        *self.dense.entry(place, NONE) = item;
+        *self.dense.entry(place) = item;
     }
 
     pub(crate) fn remove(&mut self, stream_id: i32) {

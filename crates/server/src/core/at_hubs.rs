@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use tapeline_omm::pages::Table;
+
 use super::item::HubIndex;
 
 /// No item.
@@ -25,7 +27,7 @@ pub(super) type At = (HubIndex, u16);
 pub(super) struct AtHubs {
     rings: BTreeMap<At, Ring>,
     /// By slot.
-    links: Vec<Link>,
+    links: Table<Link>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -43,26 +45,27 @@ struct Link {
 impl AtHubs {
     const NO_LINK: Link = Link { before: NONE, after: NONE };
 
+    fn link(&self, slot: u32) -> Link {
+        self.links.get(slot as usize).unwrap_or(Self::NO_LINK)
+    }
+
+    fn link_mut(&mut self, slot: u32) -> &mut Link {
+        self.links.entry(slot as usize, Self::NO_LINK)
+    }
+
     /// Adds a slot that is in no ring, behind all others of its own.
     pub(super) fn insert(&mut self, at: At, slot: u32) {
-        let index = slot as usize;
-        if index >= self.links.len() {
-            if index >= self.links.capacity() {
-                self.links.reserve_exact(index + 1 - self.links.len() + index / 8);
-            }
-            self.links.resize(index + 1, Self::NO_LINK);
-        }
-        debug_assert!(self.links[index].after == NONE, "an item is at one hub");
+        debug_assert!(self.link(slot).after == NONE, "an item is at one hub");
         let ring = self.rings.entry(at).or_insert(Ring { first: slot, count: 0 });
         ring.count += 1;
         let first = ring.first;
         let last = match first == slot {
             true => slot,
-            false => self.links[first as usize].before,
+            false => self.link(first).before,
         };
-        self.links[index] = Link { before: last, after: first };
-        self.links[last as usize].after = slot;
-        self.links[first as usize].before = slot;
+        *self.link_mut(slot) = Link { before: last, after: first };
+        self.link_mut(last).after = slot;
+        self.link_mut(first).before = slot;
     }
 
     /// Takes a slot out of the ring that it is in.
@@ -77,8 +80,8 @@ impl AtHubs {
             self.rings.remove(&at);
             return;
         }
-        self.links[before as usize].after = after;
-        self.links[after as usize].before = before;
+        self.link_mut(before).after = after;
+        self.link_mut(after).before = before;
         if let Some(ring) = self.rings.get_mut(&at) {
             ring.count -= 1;
             if ring.first == slot {
@@ -94,9 +97,9 @@ impl AtHubs {
 
     /// A slot of a service at a hub; the next one the next time.
     pub(super) fn turn(&mut self, at: At) -> Option<u32> {
-        let ring = self.rings.get_mut(&at)?;
-        let slot = ring.first;
-        ring.first = self.links[slot as usize].after;
+        let slot = self.rings.get(&at)?.first;
+        let after = self.link(slot).after;
+        self.rings.get_mut(&at)?.first = after;
         Some(slot)
     }
 
@@ -124,8 +127,8 @@ impl AtHubs {
         for (at, ring) in &self.rings {
             let mut slot = ring.first;
             for _ in 0..ring.count {
-                let after = self.links[slot as usize].after;
-                assert_eq!(self.links[after as usize].before, slot, "links of {at:?}");
+                let after = self.link(slot).after;
+                assert_eq!(self.link(after).before, slot, "links of {at:?}");
                 assert_eq!(places.insert(slot, *at), None, "slot {slot} is in two rings");
                 slot = after;
             }
@@ -151,9 +154,9 @@ mod tests {
         fn all(&mut self, at: At) -> Vec<u32> {
             let all: Vec<_> = (0..self.count(at)).filter_map(|_| self.turn(at)).collect();
             for slot in &all {
-                let Link { before, after } = self.links[*slot as usize];
-                assert_eq!(self.links[before as usize].after, *slot);
-                assert_eq!(self.links[after as usize].before, *slot);
+                let Link { before, after } = self.link(*slot);
+                assert_eq!(self.link(before).after, *slot);
+                assert_eq!(self.link(after).before, *slot);
             }
             all
         }

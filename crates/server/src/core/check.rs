@@ -281,7 +281,7 @@ impl Core {
             };
             let is_known = match upstream {
                 Upstream::Accepted { hub_item, .. } => hub.slot(hub_item) == Some(slot),
-                Upstream::Queued { .. } => hub.queue.contains(&slot),
+                Upstream::Queued { .. } => hub.queue.iter().any(|queued| *queued == slot),
                 Upstream::Asked { .. } | Upstream::Nowhere => true,
             };
             assert!(is_known, "item {slot} at its hub: {upstream:?}");

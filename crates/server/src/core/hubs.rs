@@ -1,12 +1,13 @@
 //! The hubs on the backbone.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use tapeline_backbone::Incarnation;
 use tapeline_backbone::repair::{Inquiry, Walk};
 use tapeline_omm::Text;
 use tapeline_omm::directory::{Directory, Service, ServiceInfo};
+use tapeline_omm::pages::{Line, Sparse};
 use tapeline_omm::qos::is_same;
 use tapeline_rwf::{Domain, Qos};
 use tapeline_time::Time;
@@ -26,10 +27,11 @@ pub(super) struct Hub {
     pub(super) incarnation: Incarnation,
     /// Its services, by its own numbers.
     pub(super) directory: Directory,
-    /// The slot of the item, by the hub's number for it.
-    slots: Vec<u32>,
+    /// The slot of the item, by the hub's number for it. These are of all items of the
+    /// hub, and many more than those that are open here.
+    slots: Sparse<u32>,
     /// Slots of items that wait for their turn to be asked for.
-    pub(super) queue: VecDeque<u32>,
+    pub(super) queue: Line<u32>,
     /// Requests that the hub has not answered.
     pub(super) unanswered: usize,
     /// Items that it has accepted.
@@ -41,7 +43,7 @@ pub(super) struct Hub {
     /// What it is told when it lost frames of this server.
     pub(super) walk: Walk,
     /// Requests that are over, and that it is to be told of: number and serial.
-    pub(super) closes: VecDeque<(u32, u32)>,
+    pub(super) closes: Line<(u32, u32)>,
     /// The queue is to be gone on with.
     pub(super) is_pump_due: bool,
     /// Not before this is anything sent that can wait.
@@ -56,14 +58,14 @@ impl Hub {
         Self {
             incarnation,
             directory: Directory::default(),
-            slots: Vec::new(),
-            queue: VecDeque::new(),
+            slots: Sparse::of(NONE),
+            queue: Line::default(),
             unanswered: 0,
             item_count: 0,
             inquiry: Inquiry::default(),
             gaps: 0,
             walk: Walk::default(),
-            closes: VecDeque::new(),
+            closes: Line::default(),
             is_pump_due: false,
             backlog_at: Time::ZERO,
             orphans: (0, Time::ZERO),
@@ -89,18 +91,12 @@ impl Hub {
     /// The slot of an item by the hub's number.
     #[inline]
     pub(super) fn slot(&self, hub_item: u32) -> Option<u32> {
-        self.slots.get(hub_item as usize).copied().filter(|slot| *slot != NONE)
+        self.slots.get(hub_item as usize).filter(|slot| *slot != NONE)
     }
 
     pub(super) fn bind(&mut self, hub_item: u32, slot: u32) {
-        let index = hub_item as usize;
-        if index >= self.slots.len() {
-            // A hub counts its items up: room for an eighth more.
-            let len = index + 1 + index / 8;
-            self.slots.reserve_exact(len - self.slots.len());
-            self.slots.resize(len, NONE);
-        }
-        if core::mem::replace(&mut self.slots[index], slot) == NONE {
+        let entry = self.slots.entry(hub_item as usize);
+        if core::mem::replace(entry, slot) == NONE {
             self.item_count += 1;
         }
     }
@@ -115,8 +111,8 @@ impl Hub {
 
     /// The hub's numbers for items, with the slots of these.
     pub(super) fn bound(&self) -> impl Iterator<Item = (u32, u32)> {
-        let bound = (0..).zip(&self.slots).filter(|(_, slot)| **slot != NONE);
-        bound.map(|(hub_item, slot)| (hub_item, *slot))
+        let bound = self.slots.iter().filter(|(_, slot)| *slot != NONE);
+        bound.map(|(hub_item, slot)| (hub_item as u32, slot))
     }
 
     /// Whether the hub can be asked for items like this of a service.

@@ -3,7 +3,8 @@
 mod rare;
 
 use tapeline_cache::{Image, SharedConflation};
-use tapeline_omm::{ItemKey, ItemKeyRef, KeyHash, KeyIndex, pages};
+use tapeline_omm::pages::{self, List};
+use tapeline_omm::{ItemKey, ItemKeyRef, KeyHash, KeyIndex};
 use tapeline_rwf::{DataState, Priority, State, StateCode, StreamState};
 
 pub(super) use super::asked::Upstream;
@@ -12,6 +13,7 @@ use super::awaited::Awaited;
 use super::bounds::ServiceBounds;
 use super::census::{Censuses, UpdateCounts};
 use super::entitlements::Guard;
+use super::guards::Guards;
 use super::map::Map;
 use super::standings::Standings;
 use super::subscription::mode;
@@ -175,7 +177,7 @@ struct Unanswered {
 pub(super) struct Items {
     slots: Slots,
     unanswered: Map<u32, Unanswered>,
-    free: Vec<u32>,
+    free: List<u32>,
     streaming: KeyIndex,
     snapshots: KeyIndex,
     at_hubs: AtHubs,
@@ -188,17 +190,11 @@ pub(super) struct Items {
     pub(super) count: SharedCount,
     /// Of services that have one.
     pub(super) bounds: ServiceBounds,
-    /// Who may see each item, by slot, as [numbers](Guard::to_number); there are
-    /// none before the first image that a policy asks about.
-    guards: Vec<u32>,
+    /// Who may see each of them.
+    guards: Guards,
 }
 
 type Slots = pages::Slots<Item>;
-
-/// Room that is kept for slots to come, beside so many.
-const fn spare(count: usize) -> usize {
-    count / 8 + 16
-}
 
 /// The key of the item in a slot.
 fn key_of(slots: &Slots, slot: u32) -> Option<ItemKeyRef<'_>> {
@@ -240,22 +236,11 @@ impl Items {
 
     /// Who may see an item, as far as its images say.
     pub(super) fn guard(&self, slot: u32) -> Guard {
-        let number = self.guards.get(slot as usize).copied();
-        number.map_or(Guard::Unknown, Guard::from_number)
+        self.guards.get(slot)
     }
 
     pub(super) fn set_guard(&mut self, slot: u32, guard: Guard) {
-        let at = slot as usize;
-        if at >= self.guards.len() {
-            if guard == Guard::Unknown {
-                return;
-            }
-            if at >= self.guards.capacity() {
-                self.guards.reserve_exact(at + spare(at) - self.guards.len());
-            }
-            self.guards.resize(at + 1, Guard::Unknown.to_number());
-        }
-        self.guards[at] = guard.to_number();
+        self.guards.set(slot, guard);
     }
 
     /// The numbers of all slots, taken or not.
@@ -521,7 +506,7 @@ mod tests {
 
     #[test]
     fn items_are_small() {
-        assert!(size_of::<Item>() <= 120, "{}", size_of::<Item>());
+        assert!(size_of::<Item>() <= 128, "{}", size_of::<Item>());
     }
 
     #[test]

@@ -35,6 +35,7 @@ mod entitlements;
 mod forms;
 mod frame;
 mod generic;
+mod guards;
 mod hubs;
 mod identify;
 mod image;

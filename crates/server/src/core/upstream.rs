@@ -1,11 +1,10 @@
 //! Requests to hubs: opened in turn, asked again when there is no answer,
 //! closed when nobody watches any more.
 
-use std::collections::VecDeque;
-
 use tapeline_backbone::{FrameHeader, Kind, Published};
 use tapeline_omm::Scratch;
 use tapeline_omm::market::{ItemRequest, RequestPayload};
+use tapeline_omm::pages::Line;
 use tapeline_omm::qos::QosWish;
 use tapeline_rwf::{Msg, MsgKey, RequestFlags, RequestMsg};
 use tapeline_time::Time;
@@ -30,7 +29,7 @@ pub(super) struct Due {
 pub(super) struct Requests {
     last_serial: u32,
     /// Items to look at again, first one first: all wait equally long.
-    due: VecDeque<Due>,
+    due: Line<Due>,
 }
 
 impl Requests {
@@ -70,7 +69,6 @@ impl Requests {
             }
             self.due.pop_front();
         }
-        give_back(&mut self.due);
     }
 }
 
@@ -106,7 +104,6 @@ impl Core {
                 return;
             }
             if hub.queue.is_empty() {
-                give_back(&mut hub.queue);
                 return;
             }
             if out.is_congested() {
@@ -310,16 +307,6 @@ impl Core {
     }
 }
 
-/// Entries whose room is kept when they are gone.
-const KEPT_ENTRIES: usize = 64;
-
-/// Gives back the room of a burst that is over.
-fn give_back<T>(queue: &mut VecDeque<T>) {
-    if queue.capacity() > KEPT_ENTRIES && queue.len() < queue.capacity() / 4 {
-        queue.shrink_to(2 * queue.len());
-    }
-}
-
 /// The request for an item as its hub understands it. That of a private stream
 /// is the consumer's own: what it asks for is between its two ends.
 fn request<'s>(
@@ -383,14 +370,5 @@ mod tests {
             requests.forget(|due| due.slot != 8);
             assert_eq!(requests.due().count(), left);
         }
-    }
-
-    #[test]
-    fn a_burst_gives_its_room_back() {
-        let mut requests = of_slots(0..10_000);
-        while requests.deadline().is_some() {
-            requests.forget(|_| true);
-        }
-        assert!(requests.due.capacity() <= KEPT_ENTRIES, "{}", requests.due.capacity());
     }
 }
