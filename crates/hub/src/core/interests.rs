@@ -45,7 +45,9 @@ impl Interests {
 impl From<Vec<Interest>> for Interests {
     fn from(interests: Vec<Interest>) -> Self {
         let mut all = Self::None;
-        interests.into_iter().for_each(|interest| all.push(interest));
+        for interest in interests {
+            all.push(interest);
+        }
         all
     }
 }
@@ -122,7 +124,9 @@ mod tests {
                 interests.retain(|one| Some(one.server) != gone);
                 vector.retain(|one| Some(*one) != gone);
             }
-            (&mut interests).into_iter().for_each(|one| one.request += 1);
+            for one in &mut interests {
+                one.request += 1;
+            }
             let there: Vec<_> = interests.iter().map(|one| one.server).collect();
             assert_eq!(there, vector, "{step}");
         }
