@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 
-.PHONY: help demo test quick house prerequisites prerequisites-demo prerequisites-bench prerequisites-peers prerequisites-tools prerequisites-test fmt lint doc unit same-events interop sim scale chaos failovers soak soak-scrape mutants \
+.PHONY: help demo test quick house prerequisites prerequisites-demo prerequisites-bench prerequisites-peers prerequisites-tools prerequisites-exchange prerequisites-test fmt lint doc unit same-events interop sim scale chaos failovers soak soak-scrape mutants \
 	bench-wire bench-wire-quick bench-json bench-json-quick bench bench-quick bench-report bench-peers bench-exchange bench-tools bench-eyes fuzz clean
 
 # The crate of the program is called as the program is, all others after it.
@@ -49,6 +49,9 @@ prerequisites-peers:
 
 prerequisites-tools:
 	scripts/prerequisites.sh tools
+
+prerequisites-exchange:
+	scripts/prerequisites.sh exchange
 
 prerequisites-test:
 	scripts/prerequisites.sh test
@@ -142,9 +145,11 @@ bench-tools: prerequisites-tools ## The host tools beside sockperf, fio, iperf3,
 	$(CARGO) build --release --quiet --locked -p tapeline-lab
 	bench/tools/run.sh $(TOOLS)
 
-bench-exchange: ## The way of an order by how an exchange is laid out, and its engine beside matchcore: make bench-exchange FLOWS="FILE …"
-	$(if $(FLOWS),$(CARGO) bench --locked --quiet -p tapeline-exchange --bench engines -- $(abspath $(FLOWS)))
+bench-exchange: prerequisites-exchange ## The way of an order by how an exchange is laid out; engine and FIX codec beside others: make bench-exchange FLOWS="FILE …"
+	$(if $(FLOWS),if bench/exchange-core/run.sh --build; then with="--with $(CURDIR)/bench/exchange-core/run.sh"; fi; \
+		$(CARGO) bench --locked --quiet -p tapeline-exchange --bench engines -- $$with $(abspath $(FLOWS)))
 	$(CARGO) bench --locked --quiet -p tapeline-exchange --bench order_path
+	bench/quickfix/run.py
 
 bench-eyes: prerequisites-bench ## What it costs to be looked at, in instructions of an update and in time; needs valgrind
 	$(CARGO) build --release --quiet --locked -p tapeline-bench --example bench
@@ -157,4 +162,4 @@ fuzz: ## Every fuzz target for ten minutes, two at a time
 
 clean: ## Remove what was built
 	$(CARGO) clean
-	rm -rf interop/wire-bench/target interop/json-bench/target interop/target interop/ema/target interop/fix/target interop/python/target bench/peers/eta/target fuzz/target
+	rm -rf bench/exchange-core/target interop/wire-bench/target interop/json-bench/target interop/target interop/ema/target interop/fix/target interop/python/target bench/peers/eta/target fuzz/target

@@ -10,6 +10,8 @@
 #                                      systems that are measured in turns
 #   scripts/prerequisites.sh tools     also the tools that the host tools are measured
 #                                      beside: sockperf, fio, iperf3, rt-tests
+#   scripts/prerequisites.sh exchange  also what the exchange is measured beside: a JDK 17 and
+#                                      Maven, QuickFIX for C++, valgrind
 #   scripts/prerequisites.sh test      also those, a JDK 17, Maven, Chromium, Python 3,
 #                                      faketime, tmux, promtool
 #   scripts/prerequisites.sh quickfix  QuickFIX for C++ by its Python module, which is
@@ -41,6 +43,8 @@ good_cmake() { has_command "$1" && at_least "$(cmake_version "$1")" "$cmake_leas
 
 # A header of a library: what a -dev package brings.
 has_header() { echo "#include <$1>" | cc -E -x c - > /dev/null 2>&1; }
+
+has_header_cxx() { echo "#include <$1>" | c++ -std=c++14 -w -E -x c++ - > /dev/null 2>&1; }
 
 # The library that bindgen loads, where its loader looks for it.
 has_libclang() {
@@ -193,6 +197,16 @@ test_tools() {
     fi
 }
 
+exchange_tools() {
+    missing=()
+    need openjdk-17-jdk-headless has_jdk
+    need maven has_command mvn
+    need g++ has_command c++
+    need libquickfix-dev has_header_cxx quickfix/Message.h
+    need valgrind has_command valgrind
+    install_missing || echo "without them, the rows that need them are missing" >&2
+}
+
 quickfix_tools() {
     missing=()
     need python3 has_command python3
@@ -220,6 +234,11 @@ case $level in
         local_cmake
         peer_tools
         ;;
+    exchange)
+        build_tools
+        local_cmake
+        exchange_tools
+        ;;
     tools)
         build_tools
         local_cmake
@@ -235,7 +254,7 @@ case $level in
         local_quickfix
         ;;
     *)
-        echo "usage: scripts/prerequisites.sh [build|demo|bench|peers|tools|test|quickfix]" >&2
+        echo "usage: scripts/prerequisites.sh [build|demo|bench|peers|tools|exchange|test|quickfix]" >&2
         exit 2
         ;;
 esac

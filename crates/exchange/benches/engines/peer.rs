@@ -1,34 +1,23 @@
-//! The engine beside matchcore: the same flows of orders, the same results, in
-//! turns.
-//!
-//! `cargo bench -p tapeline-exchange --bench engines -- FILE…`; with `--count
-//! ours|matchcore FILE` one of them runs once, for callgrind.
-
-use std::env;
-use std::error::Error;
-use std::path::Path;
-use std::time::Instant;
+//! matchcore at a flow.
 
 use matchcore::{
     CancelCmd, CommandKind, CommandMeta, CommandOutcome, CommandReport, LimitOrder, NewOrder,
     OrderBook, OrderFlags, OrderId, OrderKind, Price, Quantity, QuantityPolicy, SequenceNumber,
     SubmitCmd, TimeInForce, Timestamp,
 };
-use tapeline_exchange::{Flow, Message, MessageKind, Report, Runner, hash};
+use tapeline_exchange::{Flow, Message, MessageKind, Report};
 use tapeline_instrument::Side;
 
-const TURNS: usize = 9;
-
 /// matchcore, with what the rules of the flow add to it.
-struct Peer {
+pub(crate) struct Peer {
     book: OrderBook,
-    /// How many commands there were; an order's id is the number of its command.
+    /// The number of the last command, which is an order's id. They begin at 0.
     sequence: u64,
     /// The id of each of the flow's orders, 0 for none.
     ids: Vec<u64>,
     /// The flow's number, the quantity left and the side of each id.
     orders: Vec<Known>,
-    reports: Vec<Report>,
+    pub(crate) reports: Vec<Report>,
 }
 
 #[derive(Clone, Copy)]
@@ -39,26 +28,34 @@ struct Known {
 }
 
 impl Peer {
-    fn new(flow: &Flow) -> Self {
+    pub(crate) fn new(flow: &Flow) -> Self {
         let none = Known { number: 0, price: 0, side: Side::Buy };
-        Self {
+        let mut peer = Self {
             book: OrderBook::new("FLOW"),
             sequence: 0,
             ids: vec![0; flow.ids() as usize],
             orders: vec![none; flow.messages().len() * 4 + 1],
             reports: Vec::with_capacity(flow.messages().len() * 2),
-        }
+        };
+        // Command 0 is spent on an order that is not there: an id of 0 is none.
+        let nobody = CancelCmd { order_id: OrderId(u64::MAX), order_kind: OrderKind::Limit };
+        peer.send(0, CommandKind::Cancel(nobody));
+        peer
     }
 
     fn execute(&mut self, kind: CommandKind) -> CommandOutcome {
         self.sequence += 1;
-        let sequence_number = SequenceNumber(self.sequence);
-        let meta = CommandMeta { sequence_number, timestamp: Timestamp(self.sequence) };
+        self.send(self.sequence, kind)
+    }
+
+    fn send(&mut self, number: u64, kind: CommandKind) -> CommandOutcome {
+        let sequence_number = SequenceNumber(number);
+        let meta = CommandMeta { sequence_number, timestamp: Timestamp(number) };
         self.book.execute(&matchcore::Command { meta, kind })
     }
 
     #[inline(never)]
-    fn run(&mut self, messages: &[Message]) {
+    pub(crate) fn run(&mut self, messages: &[Message]) {
         for message in messages {
             let (sequence, id) = (message.sequence, message.id);
             match message.kind {
@@ -148,63 +145,4 @@ impl Peer {
         }
         traded
     }
-}
-
-/// One turn: messages a second, and the result.
-fn ours(flow: &Flow) -> Result<(f64, Vec<Report>), Box<dyn Error>> {
-    let mut runner = Runner::new(flow)?;
-    let start = Instant::now();
-    runner.run(flow.messages());
-    Ok((flow.messages().len() as f64 / start.elapsed().as_secs_f64(), runner.into_reports()))
-}
-
-fn theirs(flow: &Flow) -> (f64, Vec<Report>) {
-    let mut peer = Peer::new(flow);
-    let start = Instant::now();
-    peer.run(flow.messages());
-    (flow.messages().len() as f64 / start.elapsed().as_secs_f64(), peer.reports)
-}
-
-fn spread(rates: &mut [f64]) -> (f64, f64, f64) {
-    rates.sort_by(f64::total_cmp);
-    (rates[0] / 1e6, rates[rates.len() / 2] / 1e6, rates[rates.len() - 1] / 1e6)
-}
-
-fn compare(path: &Path) -> Result<(), Box<dyn Error>> {
-    let flow = Flow::open(path)?;
-    let (mut own, mut peer) = (Vec::new(), Vec::new());
-    let mut hashes = [String::new(), String::new()];
-    for turn in 0..TURNS {
-        let (rate, mut reports) = ours(&flow)?;
-        own.push(rate);
-        let (rate, mut others) = theirs(&flow);
-        peer.push(rate);
-        if turn == 0 {
-            hashes = [hash(&mut reports), hash(&mut others)];
-        }
-    }
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let (low, median, high) = spread(&mut own);
-    let (their_low, their_median, their_high) = spread(&mut peer);
-    let is_same = if hashes[0] == hashes[1] { "the same result" } else { "ANOTHER RESULT" };
-    println!("{name}");
-    println!("  tapeline   {median:6.2} M/s  ({low:.2} to {high:.2})");
-    println!("  matchcore  {their_median:6.2} M/s  ({their_low:.2} to {their_high:.2}), {is_same}");
-    println!("  ratio      {:6.2}", median / their_median);
-    println!("  sha256     {}", hashes[0]);
-    Ok(())
-}
-
-fn main() -> Result<(), Box<dyn Error>> {
-    let arguments: Vec<String> = env::args().skip(1).filter(|word| word != "--bench").collect();
-    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["--count", which, file] => {
-            let flow = Flow::open(Path::new(file))?;
-            let reports = if which == "ours" { ours(&flow)?.1 } else { theirs(&flow).1 };
-            println!("{} messages, {} reports", flow.messages().len(), reports.len());
-        }
-        [] => println!("give files with flows of orders"),
-        _ => arguments.iter().try_for_each(|file| compare(Path::new(file)))?,
-    }
-    Ok(())
 }
