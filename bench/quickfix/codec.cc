@@ -58,7 +58,8 @@ void set(FIX::FieldMap& map, int tag, std::int64_t value) {
     map.setField(tag, FIX::IntConvertor::convert(static_cast<int>(value)));
 }
 
-std::string report(const Order& order, std::int64_t number, const FIX::UtcTimeStamp& now) {
+std::string report(const Order& order, std::int64_t number) {
+    const FIX::UtcTimeStamp now(12, 0, 0, static_cast<int>(number), 26, 11, 2026, 9);
     FIX::Message message;
     FIX::Header& header = message.getHeader();
     set(header, 8, "FIXT.1.1");
@@ -114,7 +115,7 @@ int main(int count, char** words) {
         }
     } else {
         for (long turn = 0; turn < turns; turn++) {
-            const std::string out = report(order, 123456 + turn % 1000, order.at);
+            const std::string out = report(order, 123456 + turn % 1000);
             sum += out.size();
             if (row == "bytes") {
                 std::cout << out;

@@ -9,13 +9,12 @@
 //! Instructions of a message are the difference of two runs of one row, by the
 //! difference of their counts.
 //!
-//! Beside another library: give it the same bytes (`bytes` as the first argument
-//! prints them), and let it do the same. To read is to check length and checksum and to
-//! get at the values of the ten fields below, numbers as numbers; to write is to make
-//! the bytes of a report from values, header, length and checksum included. In turns, in
-//! one process or pinned to one core, with the medians of both. A library that keeps its
-//! messages as maps of fields is to make that map and take the values out of it, as an
-//! application would.
+//! Beside another library (`bench/quickfix/run.py`): it is given the same bytes (`bytes`
+//! as the first argument prints them), and does the same. To read is to check length and
+//! checksum and to get at the values of the ten fields below, numbers as numbers; to
+//! write is to make the bytes of a report from values, header, length and checksum
+//! included. A library that keeps its messages as maps of fields makes that map and takes
+//! the values out of it, as an application would.
 
 use std::env;
 use std::hint::black_box;
