@@ -52,7 +52,7 @@ pub(crate) struct NoteLog {
 
 /// Kinds of notes, in the order of their numbers, as they are told when some were
 /// left out.
-const KINDS: [&str; 11] = [
+const KINDS: [&str; 13] = [
     "logins",
     "refused logins",
     "slow mounts",
@@ -64,6 +64,8 @@ const KINDS: [&str; 11] = [
     "round trips",
     "memory",
     "logouts",
+    "clients that left",
+    "numbers of services",
 ];
 
 const fn kind(note: &Note<'_>) -> usize {
@@ -79,8 +81,24 @@ const fn kind(note: &Note<'_>) -> usize {
         Note::RoundTrip { .. } => 8,
         Note::Memory { .. } => 9,
         Note::LoggedOut { .. } => 10,
+        Note::LeftOut { .. } => 11,
+        Note::Number { .. } => 12,
     }
 }
+
+/// A client for which the server stood by is gone too soon.
+const LEFT_OUT: &str = "warm standby: a client has left right after it was told of services; where \
+    it does not come back, it has left this server out of its group, as services are described \
+    otherwise than at the first: compare their numbers and lists (`tapeline admin get services`)";
+
+/// The configuration gives a service a number that its hub does not know of.
+const FIXED_NUMBER: &str = "a service has the number of its [[service]], and not its hub's: clients \
+    with warm standby leave out a server that has another one";
+
+/// Which number a service has depends on which hub was first.
+const OTHER_NUMBER: &str = "a service has another number at a hub: another server may have that \
+    one, and clients with warm standby leave one of the two out; give the service the same `id` in \
+    a [[service]] of each server";
 
 fn word(text: Option<&Text>) -> String {
     text.map_or_else(String::new, ToString::to_string)
@@ -137,6 +155,16 @@ impl NoteLog {
                 let user = word(user);
                 let (first_ms, last_ms) = (first.as_millis(), last.as_millis());
                 tracing::info!(%session, user, streams, first_ms, last_ms, "a client has taken over");
+            }
+            Note::LeftOut { session, user, after } => {
+                let (user, after_ms) = (word(user), after.as_millis());
+                tracing::warn!(%session, user, after_ms, "{LEFT_OUT}");
+            }
+            Note::Number { name, here: number, at_hub: hub_number, is_fixed: true } => {
+                tracing::info!(service = %name, number, hub_number, "{FIXED_NUMBER}");
+            }
+            Note::Number { name, here: number, at_hub: hub_number, is_fixed: false } => {
+                tracing::warn!(service = %name, number, hub_number, "{OTHER_NUMBER}");
             }
             Note::RoundTrip { session, user, took } => {
                 let (user, took_us) = (word(user), took.as_micros());

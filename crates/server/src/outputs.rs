@@ -121,6 +121,27 @@ pub enum Note<'a> {
         /// and until the last had been sent.
         last: Duration,
     },
+    /// A client for which the server stood by has left right after it was told how
+    /// services are described.
+    LeftOut {
+        /// The session.
+        session: SessionId,
+        /// Who was logged in.
+        user: Option<&'a Text>,
+        /// How long after.
+        after: Duration,
+    },
+    /// A hub has come with a service that has another number here.
+    Number {
+        /// Its name.
+        name: &'a Text,
+        /// The number by which consumers know it,
+        here: u16,
+        /// and that of the hub.
+        at_hub: u16,
+        /// Whether the first is given by the configuration.
+        is_fixed: bool,
+    },
     /// It was measured for the first time how long a mount takes to answer.
     RoundTrip {
         /// The session.

@@ -55,10 +55,19 @@ tapeline_counters::counts! {
         streams_taken_over: u64 = total;
         /// The longest time from a client's word to the last of its images.
         take_over_ns_most: u64 = most(ns);
+        /// Requests that were answered without content, as the server stands by.
+        answers_on_standby: u64 = total;
         /// Posts that were answered, and not passed on, as the server stands by.
         posts_on_standby: u64 = total;
         /// Roles of warm standby that could not be understood.
         roles_ignored: u64 = total;
+        /// Mounts for which the server stood by, and that left within a second of being told how
+        /// services are described: clients leave a server out that describes them otherwise than
+        /// the first one of their group.
+        mounts_left_out: u64 = total;
+        /// Times that a hub came with a service that has another number here, and that no
+        /// `[[service]]` gives one: other servers may have it by the hub's number.
+        numbers_differ: u64 = total;
         /// Times that mounts were asked on their login, and answered.
         round_trips: u64 = total;
         /// The longest of these.

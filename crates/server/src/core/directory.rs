@@ -6,7 +6,7 @@ use tapeline_omm::state::usual;
 use tapeline_rwf::{MsgKey, RequestMsg, State, StreamState};
 
 use super::Core;
-use super::services::ServiceChanges;
+use super::services::{Number, ServiceChanges};
 use super::stream::Stream;
 use crate::{Note, Outputs};
 
@@ -66,6 +66,9 @@ impl Core {
         if !request.streaming {
             state.stream = StreamState::NON_STREAMING;
         }
+        if let Some(mount) = self.mounts.get_mut(session) {
+            mount.roles.described(self.now);
+        }
         let refresh = self.services.directory.refresh(request, &state);
         if let Ok(bytes) = self.scratch.encode(|encoder| refresh.encode(encoder)) {
             self.trouble.note(session, out.send(session, bytes));
@@ -77,6 +80,13 @@ impl Core {
         for (id, is_up) in changes.went_up_or_down() {
             if let Some(name) = self.services.name(id) {
                 out.note(Note::Service { name, is_up });
+            }
+        }
+        for number in &changes.numbers {
+            self.statistics.numbers_differ += u64::from(!number.is_fixed);
+            if let Some(name) = self.services.name(number.here) {
+                let Number { here, at_hub, is_fixed } = *number;
+                out.note(Note::Number { name, here, at_hub, is_fixed });
             }
         }
         if let Some(update) = changes.update() {

@@ -275,7 +275,7 @@ impl Core {
         };
         self.holds_first(slot, &watcher);
         let may_be_blank = self.may_be_blank(slot, watcher.session);
-        let Self { items, mounts, variants, trouble, config, image_bytes, .. } = self;
+        let Self { items, mounts, variants, trouble, config, image_bytes, statistics, .. } = self;
         let max_image_bytes = &config.limits.max_image_bytes;
         let Some(item) = items.known_mut(slot) else { return false };
         let changed = mounts.get_mut(watcher.session).and_then(|mount| {
@@ -340,6 +340,7 @@ impl Core {
             let sent = out.send_shared(watcher.session, watcher.stream_id, bytes, shared);
             out.allow(watcher.session, 0);
             trouble.note(watcher.session, sent);
+            statistics.answers_on_standby += u64::from(is_blank && allowed.solicited);
         }
         self.mark_slow(out);
         state.is_over()

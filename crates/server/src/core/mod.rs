@@ -351,7 +351,7 @@ impl Core {
             }
             Event::Drained { session } => self.on_drained(session, out),
             Event::OutputBeyondPool { session } => self.cut_for_pool(session, out),
-            Event::Closed { session } => self.drop_mount(session),
+            Event::Closed { session } => self.on_closed(session, out),
             Event::Policy(change) => self.enforce(change, out),
             Event::Identified(answer) => self.on_identified(answer, out),
             Event::Memory { resident_bytes } => self.on_memory(resident_bytes, out),

@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 
 use tapeline_channel::SessionId;
 use tapeline_omm::Scratch;
-use tapeline_omm::directory::DirectoryUpdate;
+use tapeline_omm::directory::{DirectoryUpdate, FilterContent, FilterEntry};
 
 use super::Core;
 use super::backlog::Job;
@@ -111,7 +111,7 @@ impl Core {
     /// Tells a mount what changed that it does not know, or has it wait while
     /// the mount is slow. Returns how many messages it was.
     pub(super) fn tell_mount<O: Outputs>(&mut self, session: SessionId, out: &mut O) -> usize {
-        let Self { mounts, news, scratch, trouble, .. } = self;
+        let Self { mounts, news, scratch, trouble, now, .. } = self;
         let Some(mount) = mounts.get_mut(session) else { return 0 };
         let told = core::mem::replace(&mut mount.news_told, news.count());
         if mount.is_slow {
@@ -123,9 +123,13 @@ impl Core {
         }
         let mut sent = 0;
         for change in news.from(told) {
-            sent += tell_change(mount, change, scratch, |bytes| {
+            let count = tell_change(mount, change, scratch, |bytes| {
                 trouble.note(session, out.send(session, bytes));
             });
+            if count > 0 && describes(change) {
+                mount.roles.described(*now);
+            }
+            sent += count;
         }
         self.mark_slow(out);
         sent
@@ -143,6 +147,14 @@ impl Core {
         });
         self.mark_slow(out);
     }
+}
+
+/// Whether a change says how a service is described, and not its state alone.
+fn describes(change: &DirectoryUpdate) -> bool {
+    let is_info = |filter: &FilterEntry| {
+        matches!(filter, FilterEntry::Content { content: FilterContent::Info(_), .. })
+    };
+    change.services.iter().any(|entry| entry.filters.iter().any(is_info))
 }
 
 /// Tells a change on all streams on which a mount watches the directory.

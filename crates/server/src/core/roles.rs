@@ -7,6 +7,7 @@
 //! the mount is in [`standby`](super::standby).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use tapeline_time::Time;
 
@@ -94,9 +95,28 @@ pub(super) struct Roles {
     pub(super) walk: Option<Walk>,
     /// The take-over that is under way.
     pub(super) take_over: Option<TakeOver>,
+    /// When the client was last told how services are described.
+    described_at: Option<Time>,
 }
 
+/// A client that leaves so soon after services were described to it leaves because of
+/// that, as far as the server can tell.
+const LEFT_FOR_IT: Duration = Duration::from_secs(1);
+
 impl Roles {
+    /// The client is told how services are described, which it compares with what the
+    /// first server of its group says.
+    pub(super) const fn described(&mut self, now: Time) {
+        self.described_at = Some(now);
+    }
+
+    /// The client leaves: how long after that, if that looks like the reason. Only a
+    /// client that has several servers compares.
+    pub(super) fn left_out(&self, now: Time) -> Option<Duration> {
+        let after = now.since(self.described_at.filter(|_| self.has_standby())?);
+        (after < LEFT_FOR_IT).then_some(after)
+    }
+
     /// The role for a service.
     pub(super) fn of(&self, service_id: u16) -> Option<Role> {
         self.services.get(&service_id).copied().unwrap_or(self.login)
@@ -226,6 +246,20 @@ mod tests {
         assert!(roles.set_service(NOW, 1, Some(Role::Standby)));
         assert!(!roles.set_service(NOW, 1, Some(Role::Standby)));
         assert_eq!(roles.take_over, None);
+    }
+
+    #[test]
+    fn only_who_leaves_soon_and_has_a_standby_may_have_compared() {
+        let second = |s| NOW + Duration::from_secs(s);
+        let mut roles = Roles::default();
+        roles.described(NOW);
+        assert_eq!(roles.left_out(NOW), None, "it has no other server");
+        roles.set_login(NOW, Some(Role::Standby));
+        assert_eq!(roles.left_out(NOW), Some(Duration::ZERO));
+        assert_eq!(roles.left_out(second(1)), None);
+        roles.described(second(1));
+        assert_eq!(roles.left_out(second(1)), Some(Duration::ZERO));
+        assert_eq!(Roles::default().left_out(NOW), None, "nothing was described to it");
     }
 
     #[test]

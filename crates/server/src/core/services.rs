@@ -48,6 +48,19 @@ pub(super) struct ServiceChanges {
     pub(super) entries: Vec<ServiceEntry>,
     /// Services that requests may be sent to again, perhaps.
     pub(super) services: Vec<u16>,
+    /// Services that are new at a hub, which has other numbers for them.
+    pub(super) numbers: Vec<Number>,
+}
+
+/// The numbers of a service.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Number {
+    /// By which consumers know it,
+    pub(super) here: u16,
+    /// and that of a hub.
+    pub(super) at_hub: u16,
+    /// Whether the first is given by the configuration.
+    pub(super) is_fixed: bool,
 }
 
 impl ServiceChanges {
@@ -111,6 +124,8 @@ impl Services {
             };
             if let Some(name) = name {
                 self.merge(hubs, &name, hub_id, is_deleted, &mut all);
+                let is_new = matches!(change, DirectoryChange::Added { .. });
+                all.numbers.extend(self.number(&name, hub_id).filter(|_| is_new));
             }
         }
         all
@@ -208,6 +223,13 @@ impl Services {
         self.ids.insert(name.clone(), id);
         self.names.insert(id, name.clone());
         Some(id)
+    }
+
+    /// The numbers of a service here and at a hub, if that has another one. A server that
+    /// met that hub first, or has nothing else by the hub's number, has it by that one.
+    fn number(&self, name: &Text, at_hub: u16) -> Option<Number> {
+        let here = self.id(name.as_bytes()).filter(|here| *here != at_hub)?;
+        Some(Number { here, at_hub, is_fixed: self.fixed.contains_key(name) })
     }
 
     /// All that are known, by number.

@@ -146,6 +146,21 @@ impl Core {
         self.follow_roles(session, has_work, out);
     }
 
+    /// A client has ended its session. Where it had this server stand by, and was told
+    /// just now how services are described, an operator is told what that may mean: the
+    /// client's log has the reason, and an operator of servers seldom sees that.
+    pub(super) fn on_closed<O: Outputs>(&mut self, session: SessionId, out: &mut O) {
+        let mount = self.mounts.get(session);
+        if let Some(mount) = mount
+            && let Some(after) = mount.roles.left_out(self.now)
+        {
+            self.statistics.mounts_left_out += 1;
+            let user = mount.login.as_ref().map(Login::shown_user);
+            out.note(Note::LeftOut { session, user: user.as_ref(), after });
+        }
+        self.drop_mount(session);
+    }
+
     /// Has the streams of a mount follow its roles.
     fn follow_roles<O: Outputs>(&mut self, session: SessionId, has_work: bool, out: &mut O) {
         self.mounts.note_roles(session);

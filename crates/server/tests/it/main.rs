@@ -45,6 +45,7 @@ mod slices_of_mounts;
 mod slow_events;
 mod slow_mounts;
 mod standby;
+mod standby_groups;
 mod support;
 mod take_over;
 mod through_a_hub;

@@ -67,6 +67,7 @@ fn a_standby_answers_with_blanks_and_brings_images_when_it_takes_over() {
     assert_eq!(world.published(), [""; 0], "nothing is asked of anybody");
     let statistics = world.core.statistics();
     assert_eq!((statistics.take_overs, statistics.streams_taken_over), (1, 1));
+    assert_eq!((statistics.answers_on_standby, statistics.updates_out), (1, 1));
 }
 
 #[test]

@@ -15,6 +15,7 @@ import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.IntStream;
 
 /** An EMA consumer. Most download their dictionary from the server they connect to. */
 final class Consumer implements AutoCloseable {
@@ -142,26 +143,40 @@ final class Consumer implements AutoCloseable {
      * {@code owner} as its place in {@code ports} has the service of {@link Source}.
      */
     static Consumer ofGroup(Standby standby, int owner, int... ports) {
-        return ofGroup(standby, owner, consumer("WarmStandbyChannelSet", "Group"), ports);
+        return ofGroup(standby, owned(owner, ports.length), consumer("WarmStandbyChannelSet", "Group"), ports);
     }
 
     /** The same, where the active one at the start is preferred: told so, the consumer goes back to it. */
     static Consumer ofGroupWithPreference(Standby standby, int owner, int... ports) {
+        return ofGroup(standby, owned(owner, ports.length), preferring(), ports);
+    }
+
+    /** The same by services, where each server has the services of its place at the start. */
+    static Consumer ofServicesWithPreference(List<String> services, int... ports) {
+        return ofGroup(Standby.BY_SERVICE, services, preferring(), ports);
+    }
+
+    private static ElementList preferring() {
         ElementList consumer = consumer("WarmStandbyChannelSet", "Group");
         Settings.add(consumer, "EnablePreferredHostOptions", new Value.UInt(1));
         Settings.add(consumer, "PHFallBackWithInWSBGroup", new Value.UInt(1));
         Settings.add(consumer, "PreferredWSBChannelName", "Group");
-        return ofGroup(standby, owner, consumer, ports);
+        return consumer;
     }
 
-    private static Consumer ofGroup(Standby standby, int owner, ElementList consumer, int... ports) {
+    /** One of the servers has the service of {@link Source}. */
+    private static List<String> owned(int owner, int servers) {
+        return IntStream.range(0, servers).mapToObj(i -> i == owner ? Source.SERVICE : "").toList();
+    }
+
+    private static Consumer ofGroup(Standby standby, List<String> services, ElementList consumer, int... ports) {
         Map<String, ElementList> channels = new LinkedHashMap<>();
         Map<String, ElementList> servers = new LinkedHashMap<>();
         for (int i = 0; i < ports.length; i++) {
             channels.put("Channel" + ports[i], channel(Way.SOCKET, Settings.Compression.NONE, ports[i]));
             ElementList server = Settings.elements("Channel", "Channel" + ports[i]);
-            if (standby == Standby.BY_SERVICE && i == owner) {
-                Settings.add(server, "PerServiceNameSet", Source.SERVICE);
+            if (standby == Standby.BY_SERVICE && !services.get(i).isEmpty()) {
+                Settings.add(server, "PerServiceNameSet", services.get(i));
             }
             servers.put("Server" + ports[i], server);
         }

@@ -44,6 +44,7 @@ final class Source implements OmmProviderClient, AutoCloseable {
     static final String SERVICE = "EMA_FEED";
     static final String VENDOR = "Interop";
     static final int BOOK_ORDERS = 3_000;
+    static final int UNANSWERED = 800;
     static final String NOT_FOUND = "The record could not be found";
 
     /** A request as the provider saw it, on a new stream or again on an open one. */
@@ -495,8 +496,11 @@ final class Source implements OmmProviderClient, AutoCloseable {
                 msg.hasSeqNum() ? msg.seqNum() : null, msg.hasServiceName() ? msg.serviceName() : null, payload));
     }
 
-    /** Posts with a sequence number from 900 on are refused. */
+    /** Posts with a sequence number from 900 on are refused, those from 800 on are not answered. */
     private void acknowledge(PostMsg msg, Value payload, long handle) {
+        if (msg.hasSeqNum() && msg.seqNum() >= UNANSWERED && msg.seqNum() < 900) {
+            return;
+        }
         AckMsg ack = EmaFactory.createAckMsg().domainType(msg.domainType()).ackId(msg.postId());
         if (msg.hasSeqNum()) {
             ack.seqNum(msg.seqNum());

@@ -2,6 +2,7 @@ package tapeline.ema;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.refinitiv.ema.access.EmaFactory;
@@ -11,7 +12,9 @@ import com.refinitiv.ema.rdm.EmaRdm;
 import com.refinitiv.eta.codec.MsgClasses;
 import com.refinitiv.eta.transport.CompressionTypes;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
 import org.junit.jupiter.api.Test;
@@ -24,6 +27,8 @@ import org.junit.jupiter.params.provider.EnumSource;
 @DisabledIfEnvironmentVariable(named = Market.NEEDS_TAPELINE, matches = "1")
 class StandbyTest {
     private static final int ITEMS = 200;
+    private static final int MOVING = 1_000;
+    private static final int PER_SECOND = 10_000;
     private static final String ROLE = "a client gave a role";
     private static final String ACTIVE = "role=active";
     private static final String STANDBY = "role=standby";
@@ -68,6 +73,7 @@ class StandbyTest {
                 Watchlist items = Watchlist.open(consumer, "WARM", ITEMS);
                 assertEquals(ITEMS, source.requests.all(r -> r.name().startsWith("WARM")).size());
                 everyUpdateComesOnce(source, "WARM", items);
+                onlyStandsBy(second);
                 int requests = source.requests.size();
                 items.mark();
 
@@ -96,12 +102,22 @@ class StandbyTest {
                     assertEquals(i == 3 ? 1 : 0, events.size(), "item " + i);
                 }
                 assertEquals(List.of(), ended(items));
+                onlyStandsBy(back);
             } finally {
                 if (back != null) {
                     back.close();
                 }
             }
         }
+    }
+
+    /** A server has been asked for all items, has answered each without content, and has sent nothing else. */
+    private static void onlyStandsBy(Tapeline server) {
+        server.awaitNumber("counters", "answers_on_standby", ITEMS);
+        assertEquals(ITEMS, server.awaitNumber("counters", "answers_on_standby", 0));
+        assertEquals(ITEMS, server.awaitNumber("counters", "items", 0));
+        server.awaitNumber("counters", "updates_in", 1);
+        assertEquals(0, server.awaitNumber("counters", "updates_out", 0));
     }
 
     /**
@@ -137,6 +153,37 @@ class StandbyTest {
             }
         }
         return told;
+    }
+
+    @Test
+    void theActiveServerIsKilledWhileAThousandItemsMove() {
+        int port = Ports.free();
+        try (Source source = new Source(port);
+                Tapeline hub = hub(port);
+                Tapeline first = server(0);
+                Tapeline second = server(0);
+                Consumer consumer = Consumer.ofGroup(
+                        Consumer.Standby.BY_LOGIN, 0, first.consumerPort(), second.consumerPort())) {
+            second.awaitLogged(1, ROLE, STANDBY);
+            Flow flow = Flow.open(consumer, "STORM", MOVING);
+            int requests = source.requests.size();
+            try (Pace pace = new Pace(source, "STORM", MOVING, PER_SECOND)) {
+                flow.awaitUpdates(PER_SECOND);
+                flow.mark();
+                first.kill();
+                flow.awaitLive();
+                double[] live = flow.liveMs();
+                second.awaitLogged(1, "a client has taken over", "streams=" + MOVING);
+                System.out.println(String.format(
+                        Locale.ROOT,
+                        "took: active server killed, %d items at %d/s: first item %.0f ms, last item %.0f ms; told %s",
+                        MOVING, PER_SECOND, live[0], live[1], flow.told()));
+                assertTrue(Arrays.stream(flow.images()).allMatch(images -> images == 1), "an image of each item");
+                flow.awaitUpdates(PER_SECOND);
+            }
+            assertEquals(List.of(), flow.faults());
+            assertEquals(requests, source.requests.size(), "nothing is asked of the source");
+        }
     }
 
     @Test
@@ -220,7 +267,7 @@ class StandbyTest {
             second.awaitLogged(1, ROLE, STANDBY);
             Stream stream = consumer.open(Source.SERVICE, "POST.N");
             stream.image();
-            int begin = postThree(consumer, stream);
+            int begin = postThree(1, consumer, stream);
             List<Long> ids = source.posts.all().stream().map(Source.Post::id).filter(id -> id >= begin).toList();
             assertEquals(List.of(begin + 0L, begin + 1L, begin + 2L), ids, source.posts.all().toString());
             List<Event> acks = stream.events.all(e -> e.is(Event.Kind.ACK) && e.ack().id() >= begin);
@@ -229,14 +276,43 @@ class StandbyTest {
         }
     }
 
+    /** The server that dies has passed a post on, and takes its ack with it: the application is told so. */
+    @Test
+    void aPostWhoseServerDiesBeforeTheAckIsRefused() {
+        int port = Ports.free();
+        try (Source source = new Source(port);
+                Tapeline hub = hub(port);
+                Tapeline first = server(0);
+                Tapeline second = server(0);
+                Consumer consumer = Consumer.ofGroup(
+                        Consumer.Standby.BY_LOGIN, 0, first.consumerPort(), second.consumerPort())) {
+            second.awaitLogged(1, ROLE, STANDBY);
+            Stream stream = consumer.open(Source.SERVICE, "POST.N");
+            stream.image();
+            postThree(1, consumer, stream);
+            int mark = stream.events.size();
+            post(consumer, stream, Source.UNANSWERED);
+            source.posts.await("the post", post -> post.id() == Source.UNANSWERED);
+            first.kill();
+            Event ack = stream.events.awaitFrom(mark, "an ack", e -> e.is(Event.Kind.ACK));
+            System.out.println("took: a post whose server died: " + ack.ack());
+            assertEquals(Source.UNANSWERED, ack.ack().id());
+            assertNotNull(ack.ack().nak(), ack.toString());
+            second.awaitLogged(1, "a client has taken over");
+            assertEquals(1, source.posts.all(post -> post.id() == Source.UNANSWERED).size(), "the source has it once");
+            // The next one goes its way.
+            postThree(Source.UNANSWERED / 2, consumer, stream);
+        }
+    }
+
     /**
-     * Posts three times, and waits for the acks. The vendor's library refuses a post while one of its servers has
+     * Posts three times, with ids from one on, and waits for the acks. The vendor's library refuses a post while one of its servers has
      * been asked for the item and has not answered, which may begin after the first post: then all three are made
      * anew, with other ids. Returns the first of those that all were taken.
      */
-    private static int postThree(Consumer consumer, Stream stream) {
+    private static int postThree(int from, Consumer consumer, Stream stream) {
         Watch watch = Watch.start();
-        for (int first = 1; ; first += 3) {
+        for (int first = from; ; first += 3) {
             try {
                 for (int id = first; id < first + 3; id++) {
                     post(consumer, stream, id);
