@@ -19,10 +19,11 @@ impl Core {
     /// first of a group, then by order, then the least loaded, then the one with the fewest items
     /// for its weight, then each in turn. The one that the item is to avoid only
     /// if there is no other. How loaded they are is not asked where a service is not to be
-    /// balanced.
+    /// balanced. What is on its way to a source from others counts as its own.
     pub(super) fn choose(&mut self, id: u32) -> Option<(u32, u16)> {
         let service = self.items.get(id)?.service;
-        let active = if self.is_mirrored(service) { self.active_of(service) } else { None };
+        let is_mirrored = self.is_mirrored(service);
+        let active = if is_mirrored { self.active_of(service) } else { None };
         let item = self.items.get(id)?;
         let service = self.services.get_mut(item.service)?;
         let turn = service.turn;
@@ -30,11 +31,12 @@ impl Core {
         let best = self
             .sources
             .offering(item.service)
-            .filter(|(_, service_id, source)| takes(source, *service_id, item))
+            .filter(|(_, service_id, source)| takes(source, *service_id, item, is_mirrored))
             .min_by_key(|(index, service_id, source)| {
                 let is_avoided = item.avoid.is((*index, *service_id));
                 let offer = source.offers.get(service_id);
-                let (rank, open) = offer.map_or((0, 0), |offer| (offer.rank, offer.open));
+                let rank = offer.map_or(0, |offer| offer.rank);
+                let open = offer.map_or(0, |offer| expected(offer, is_mirrored));
                 // Those behind the one that was chosen last come first.
                 let place = (*index <= turn, *index);
                 let Preference { order, .. } = source.preference;
@@ -89,16 +91,25 @@ impl Core {
 
     /// Whether it is taken anywhere else than where an item is, or was.
     pub(super) fn has_alternative(&self, item: &Item, to: &Binding) -> bool {
+        let is_mirrored = self.is_mirrored(item.service);
         self.sources.offering(item.service).any(|(index, service_id, source)| {
-            (index, service_id) != to.offer() && takes(source, service_id, item)
+            (index, service_id) != to.offer() && takes(source, service_id, item, is_mirrored)
         })
     }
 }
 
 /// Whether a source can be asked for an item now.
-fn takes(source: &Source, service_id: u16, item: &Item) -> bool {
+fn takes(source: &Source, service_id: u16, item: &Item, is_mirrored: bool) -> bool {
     would_take(source, service_id, item)
-        && (is_administrative(item.key.as_ref().domain) || has_room(source, service_id, item))
+        && (is_administrative(item.key.as_ref().domain)
+            || has_room(source, service_id, item, is_mirrored))
+}
+
+/// Items that are at a source, or on their way to it from one that gives them away. Of a
+/// mirrored service every source has all, in case, and nothing is on its way.
+fn expected(offer: &Offer, is_mirrored: bool) -> u64 {
+    let coming = if is_mirrored { 0 } else { offer.mirrors.len() + offer.mirrors.waiting() };
+    offer.open + coming as u64
 }
 
 /// Whether a source can be asked for an item if it has room.
@@ -127,9 +138,10 @@ fn has_quality(service: &Service, wanted: &Qos) -> bool {
 
 /// Whether a source takes one more item. Snapshots do not count where they are
 /// given out of band.
-fn has_room(source: &Source, service_id: u16, item: &Item) -> bool {
+fn has_room(source: &Source, service_id: u16, item: &Item, is_mirrored: bool) -> bool {
     let info = source.service(service_id).and_then(|service| service.info.as_ref());
     let is_free = !item.streaming && info.is_none_or(ServiceInfo::gives_out_of_band_snapshots);
-    let open = source.offers.get(&service_id).map_or(0, |offer: &Offer| offer.open);
+    let offer = source.offers.get(&service_id);
+    let open = offer.map_or(0, |offer| expected(offer, is_mirrored));
     is_free || open < source.open_limit(service_id)
 }

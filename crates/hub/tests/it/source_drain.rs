@@ -2,6 +2,7 @@
 
 use crate::support::{A, World, config, provider};
 use tapeline_channel::SessionId;
+use tapeline_hub::HubConfig;
 
 /// A hub with two sources, at the first of which TRI.N is open on stream 3.
 fn with_item() -> (World, [SessionId; 2]) {
@@ -99,4 +100,42 @@ fn the_standby_of_a_mirrored_service_takes_over() {
     world.says(sources[1], &provider::update(3, 1));
     assert_eq!(world.frames().len(), 1);
     assert!(world.out.closed.is_empty());
+}
+
+/// What is asked of sources when the first of these has been drained, which had so many
+/// items.
+fn asked_of_others(config: HubConfig, items: u32) -> Vec<usize> {
+    let (mut world, sources) = World::with_sources(config);
+    for item in 0..items {
+        world.open(A, item, &format!("ITEM{item}"));
+        let stream_id = 3 + i32::try_from(item).expect("few");
+        world.says(sources[0], &provider::refresh(stream_id, &format!("ITEM{item}")));
+    }
+    for source in &sources {
+        world.heard_by(*source);
+    }
+    assert!(drain(&mut world, "source-0", true));
+    let is_request = |line: &&String| line.starts_with("Request");
+    let asked = sources[1..].iter().map(|source| {
+        let heard = world.heard_by(*source);
+        heard.iter().filter(is_request).count()
+    });
+    asked.collect()
+}
+
+#[test]
+fn what_does_not_fit_at_the_next_source_goes_to_the_one_behind() {
+    let mut config = config(3);
+    (config.routes[1].order, config.routes[1].open_limit) = (1, Some(2));
+    config.routes[2].order = 2;
+    assert_eq!(asked_of_others(config, 5), [2, 3]);
+}
+
+#[test]
+fn what_moves_is_shared_by_weight_before_any_of_it_has_arrived() {
+    let mut config = config(3);
+    for (route, weight) in [(1, 1), (2, 3)] {
+        (config.routes[route].order, config.routes[route].weight) = (1, weight);
+    }
+    assert_eq!(asked_of_others(config, 8), [2, 6]);
 }

@@ -11,9 +11,11 @@ import com.refinitiv.ema.access.RefreshMsg;
 import com.refinitiv.ema.access.StatusMsg;
 import com.refinitiv.ema.access.UpdateMsg;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.function.LongSupplier;
 
 /**
  * Many items at a high rate: what comes of each is looked at as it comes, and not kept as {@link Stream}
@@ -25,7 +27,8 @@ final class Flow implements OmmConsumerClient {
     private static final int MOST_FAULTS = 20;
 
     private final long[] last;
-    private final long[] liveNs;
+    /** When each had its first image since the mark; 0 for none yet. */
+    private final long[] imageNs;
     private final int[] images;
     private final Map<String, Integer> told = new TreeMap<>();
     private final List<String> faults = new ArrayList<>();
@@ -33,11 +36,11 @@ final class Flow implements OmmConsumerClient {
     private long latestNs;
     private long silenceNs;
     private long updates;
-    private int live;
+    private int withImage;
 
     private Flow(int items) {
         last = new long[items];
-        liveNs = new long[items];
+        imageNs = new long[items];
         images = new int[items];
     }
 
@@ -48,7 +51,7 @@ final class Flow implements OmmConsumerClient {
         for (int i = 0; i < items; i++) {
             consumer.ema.registerClient(Consumer.request(Source.SERVICE, Watchlist.name(prefix, i)), flow, i);
         }
-        flow.awaitLive();
+        flow.awaitImages();
         return flow;
     }
 
@@ -58,28 +61,28 @@ final class Flow implements OmmConsumerClient {
         latestNs = markNs;
         silenceNs = 0;
         updates = 0;
-        live = 0;
-        java.util.Arrays.fill(liveNs, 0);
-        java.util.Arrays.fill(images, 0);
+        withImage = 0;
+        Arrays.fill(imageNs, 0);
+        Arrays.fill(images, 0);
         told.clear();
     }
 
-    /** Waits until each item has had data since the mark. */
-    synchronized void awaitLive() {
-        await("live items", last.length, false);
+    /** Waits until each item has had an image since the mark. */
+    synchronized void awaitImages() {
+        await("items with an image", () -> withImage, last.length);
     }
 
     /** Waits until so many updates have come since the mark. */
     synchronized void awaitUpdates(int count) {
-        await("updates", count, true);
+        await("updates", () -> updates, count);
     }
 
-    private void await(String what, int count, boolean ofUpdates) {
+    private void await(String what, LongSupplier had, int count) {
         long end = System.nanoTime() + Inbox.PATIENCE.toNanos();
-        while ((ofUpdates ? updates : live) < count) {
+        while (had.getAsLong() < count) {
             long left = (end - System.nanoTime()) / 1_000_000;
             if (left <= 0) {
-                throw new AssertionError(what + ": " + (ofUpdates ? updates : live) + " of " + count + ", told " + told);
+                throw new AssertionError(what + ": " + had.getAsLong() + " of " + count + ", told " + told);
             }
             try {
                 wait(left);
@@ -90,20 +93,16 @@ final class Flow implements OmmConsumerClient {
         }
     }
 
-    /** From the mark to the first data of the first item, and of the last one. */
-    synchronized double[] liveMs() {
-        long[] sorted = liveNs.clone();
-        java.util.Arrays.sort(sorted);
+    /** From the mark to the first item's image, and to that of the last one. */
+    synchronized double[] imageMs() {
+        long[] sorted = imageNs.clone();
+        Arrays.sort(sorted);
         return new double[] {(sorted[0] - markNs) / 1e6, (sorted[sorted.length - 1] - markNs) / 1e6};
     }
 
     /** The longest time since the mark in which no data came for any item. */
     synchronized double silenceMs() {
         return silenceNs / 1e6;
-    }
-
-    synchronized long updates() {
-        return updates;
     }
 
     /** How many images came for each item since the mark. */
@@ -131,14 +130,10 @@ final class Flow implements OmmConsumerClient {
         return (Integer) event.closure();
     }
 
-    private void data(int item) {
+    private void data() {
         long now = System.nanoTime();
         silenceNs = Math.max(silenceNs, now - latestNs);
         latestNs = now;
-        if (liveNs[item] == 0) {
-            liveNs[item] = now;
-            live++;
-        }
         notifyAll();
     }
 
@@ -149,9 +144,12 @@ final class Flow implements OmmConsumerClient {
             fault("item " + item + ": " + msg.state());
         }
         if (msg.payload().dataType() != DataTypes.NO_DATA) {
-            images[item]++;
+            if (images[item]++ == 0) {
+                imageNs[item] = System.nanoTime();
+                withImage++;
+            }
             last[item] = 0;
-            data(item);
+            data();
         }
     }
 
@@ -163,7 +161,7 @@ final class Flow implements OmmConsumerClient {
         }
         last[item] = msg.seqNum();
         updates++;
-        data(item);
+        data();
     }
 
     @Override
