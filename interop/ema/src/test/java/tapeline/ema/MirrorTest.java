@@ -13,7 +13,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 /** Two EMA providers that mirror each other: both have all items, one is used. */
 @DisabledIfEnvironmentVariable(named = Market.NEEDS_TAPELINE, matches = "1")
 class MirrorTest {
-    private static final int ITEMS = 500;
+    private static final int ITEMS = 2_000;
     private static final int DIFFERENT = 10;
     private static final int IN_USE_ALONE = 0;
     private static final int IN_USE = 1;

@@ -24,7 +24,7 @@ final class SourceProcess implements AutoCloseable {
     SourceProcess(int port) {
         List<String> command = new ArrayList<>(List.of(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-Xmx512m",
-                "-XX:+UseSerialGC", "-cp",
+                "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp",
                 System.getProperty("surefire.test.class.path", System.getProperty("java.class.path"))));
         String logging = System.getProperty("java.util.logging.config.file");
         if (logging != null) {

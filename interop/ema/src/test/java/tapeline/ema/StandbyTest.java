@@ -11,7 +11,6 @@ import com.refinitiv.ema.rdm.EmaRdm;
 import com.refinitiv.eta.codec.MsgClasses;
 import com.refinitiv.eta.transport.CompressionTypes;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -93,6 +92,7 @@ class StandbyTest {
                 items.mark();
                 back = server(restarted);
                 back.awaitLogged(1, ROLE, STANDBY);
+                back.awaitNumber("counters", "answers_on_standby", ITEMS);
                 source.update("WARM3.N", 33, Samples.tick(33));
                 items.streams.get(3).events.await("the update", e -> e.isUpdate() && e.seq() == 33);
                 for (int i = 0; i < ITEMS; i++) {
@@ -177,7 +177,6 @@ class StandbyTest {
                         Locale.ROOT,
                         "took: active server killed, %d items at %d/s: first item %.0f ms, last item %.0f ms; told %s",
                         MOVING, PER_SECOND, image[0], image[1], flow.told()));
-                assertTrue(Arrays.stream(flow.images()).allMatch(images -> images == 1), "an image of each item");
                 flow.awaitUpdates(PER_SECOND);
             }
             assertEquals(List.of(), flow.faults());
