@@ -250,7 +250,7 @@ mod tests {
 
     #[test]
     fn only_who_leaves_soon_and_has_a_standby_may_have_compared() {
-        let second = |s| NOW + Duration::from_secs(s);
+        let second = |s| NOW.after(Duration::from_secs(s));
         let mut roles = Roles::default();
         roles.described(NOW);
         assert_eq!(roles.left_out(NOW), None, "it has no other server");
