@@ -63,8 +63,8 @@ class MirroredProcessTest {
             int images = Arrays.stream(flow.images()).sum();
             System.out.println(String.format(
                     Locale.ROOT,
-                    "took: mirrored process killed at %d/s: longest silence %.0f ms (before: %.0f ms), images %d",
-                    PER_SECOND, flow.silenceMs(), beforeMs, images));
+                    "took: mirrored process killed at %d/s: %d images, longest silence before %.0f ms, after %.0f ms",
+                    PER_SECOND, images, beforeMs, flow.silenceMs()));
             assertEquals(Map.of(), flow.told(), "no state of any item");
             assertEquals(List.of(), flow.faults());
             assertTrue(Arrays.stream(flow.images()).allMatch(count -> count <= 1), "an item has one image at most");

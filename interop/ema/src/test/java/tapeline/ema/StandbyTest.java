@@ -307,9 +307,9 @@ class StandbyTest {
     }
 
     /**
-     * Posts three times, with ids from one on, and waits for the acks. The vendor's library refuses a post while one of its servers has
-     * been asked for the item and has not answered, which may begin after the first post: then all three are made
-     * anew, with other ids. Returns the first of those that all were taken.
+     * Posts three times, with ids from one on, and waits for the acks. The vendor's library refuses a post while one
+     * of its servers has been asked for the item and has not answered, which may begin after the first post: then all
+     * three are made anew, with other ids. Returns the first of those that all were taken.
      */
     private static int postThree(int from, Consumer consumer, Stream stream) {
         Watch watch = Watch.start();
