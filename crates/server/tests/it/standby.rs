@@ -76,6 +76,7 @@ fn what_others_have_open_is_answered_at_once() {
     let consumer = standby_mount(&mut world);
     world.say(consumer, &request(5, "TRI.N"));
     assert_eq!(world.heard(consumer), [BLANK]);
+    assert_eq!(world.core.statistics().answers_on_standby, 1, "the other's image is none");
     world.item(HUB, 17, 2, &update(&[(22, 7)]));
     assert_eq!(world.heard(other), ["UPDATE 5 MARKET_PRICE QUOTE {22=7}"]);
     assert_eq!(world.heard(consumer), [""; 0]);
