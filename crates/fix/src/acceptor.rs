@@ -170,6 +170,14 @@ impl Acceptor {
         self.link.spoke(at);
     }
 
+    /// Asks the client whether it has what it was sent, before its interval is over: what
+    /// it may not have is to be held until then. Nothing while an answer is awaited.
+    pub fn ask_early(&mut self, now: Time, now_ns: u64, out: &mut impl Outputs) {
+        if self.state == State::Active && self.asked.is_none() {
+            self.confirm(Now { time: now, wall_ns: now_ns }, out);
+        }
+    }
+
     /// Ends the session with a status (1409): 4 complete, 100 other, 101 failure, 102 by
     /// operations. A client that does not close is closed after five seconds; one that
     /// has not logged on is, at once.

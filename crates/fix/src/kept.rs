@@ -22,6 +22,8 @@ pub(crate) struct Entry {
     pub(crate) sent_ns: u64,
     /// Whether it went out with `PossResend`.
     pub(crate) is_resent: bool,
+    /// The running number of the report that it is, or that was the last before it.
+    pub(crate) report: u64,
     msg_type: Text<MAX_TYPE>,
     start: usize,
     len: usize,
@@ -82,7 +84,7 @@ impl Kept {
         }
         self.bytes[start..start + len].copy_from_slice(body);
         let msg_type = Text::from_bytes(msg_type);
-        let entry = Entry { number, sent_ns, is_resent: false, msg_type, start, len };
+        let entry = Entry { number, sent_ns, is_resent: false, report: 0, msg_type, start, len };
         self.entries.push_back(entry);
         self.at = end;
     }
@@ -99,6 +101,18 @@ impl Kept {
         if let Some(entry) = self.entries.back_mut() {
             entry.is_resent = true;
         }
+    }
+
+    /// The last one is this report.
+    pub(crate) fn name_last(&mut self, report: u64) {
+        if let Some(entry) = self.entries.back_mut() {
+            entry.report = report;
+        }
+    }
+
+    /// Where the first of at least that report is. They do not fall.
+    pub(crate) fn find_report(&self, report: u64) -> usize {
+        self.entries.partition_point(|entry| entry.report < report)
     }
 
     /// Where the first of at least that number is. Numbers rise.

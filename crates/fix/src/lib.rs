@@ -43,6 +43,6 @@ pub use initiator::{Credentials, Initiator};
 pub use limits::Limits;
 pub use message::{Field, Fields, Group, Message};
 pub use outputs::{Admission, Logon, Outputs, Rejection, Verdict};
-pub use store::{CompIds, MAX_COMP_ID, Store};
+pub use store::{CompIds, Held, MAX_BODY, MAX_COMP_ID, Store};
 pub use value::{decimal, number, timestamp_ns};
 pub use writer::{Writer, append};

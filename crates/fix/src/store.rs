@@ -13,7 +13,7 @@ use crate::writer::{self, Writer};
 pub const MAX_COMP_ID: usize = 20;
 
 /// The longest body of an application message: what is left beside the longest header.
-const MAX_BODY: usize = MAX_MESSAGE - 256;
+pub const MAX_BODY: usize = MAX_MESSAGE - 256;
 
 /// The names of both sides of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -99,6 +99,19 @@ pub struct Store {
     next_in: Option<u32>,
     sent: Kept,
     waiting: Kept,
+    /// The report that is written next, or was last.
+    report: u64,
+}
+
+/// A message that waits for its client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Held<'s> {
+    /// The report that it is.
+    pub report: u64,
+    /// 35.
+    pub msg_type: Text<4>,
+    /// Its fields, without header and trailer.
+    pub body: &'s [u8],
 }
 
 impl Store {
@@ -106,7 +119,19 @@ impl Store {
     /// fills. As many wait for a client that is away, and no more.
     pub fn new(messages: usize) -> Self {
         let (sent, waiting) = (Kept::new(messages), Kept::new(messages));
-        Self { next_out: 1, next_in: Some(1), sent, waiting }
+        Self { next_out: 1, next_in: Some(1), sent, waiting, report: 0 }
+    }
+
+    /// The report that is written next, or was last.
+    pub const fn report(&self) -> u64 {
+        self.report
+    }
+
+    /// What is written from now on is this report, by a number that whoever writes them
+    /// gives them; it rises by one each. By these numbers it is known, in whichever
+    /// process, which ones a client has.
+    pub const fn set_report(&mut self, report: u64) {
+        self.report = report;
     }
 
     /// The number of the next message that goes out.
@@ -139,13 +164,79 @@ impl Store {
         frame.clear();
         if is_absent {
             body(&mut Writer::new(frame, MAX_BODY));
-            self.waiting.push(msg_type, 0, now_ns, frame);
+            self.wait(msg_type, now_ns, frame, self.report);
             return frame.clear();
         }
         let stamp = Stamp::new(self.take_number(), now_ns);
         let len = stamp.append(frame, session, msg_type, body);
         let end = frame.len() - TRAILER;
         self.sent.push(msg_type, stamp.number, now_ns, &frame[end - len..end]);
+        self.sent.name_last(self.report);
+    }
+
+    fn wait(&mut self, msg_type: &[u8], now_ns: u64, body: &[u8], report: u64) {
+        self.waiting.push(msg_type, 0, now_ns, body);
+        self.waiting.name_last(report);
+    }
+
+    /// Takes an application message for a client whose session is elsewhere, where it
+    /// gets its number: its body is written behind what is in `frame`. It waits here,
+    /// until the client [has](Self::forget) it.
+    pub fn hold(
+        &mut self,
+        now_ns: u64,
+        msg_type: &[u8],
+        body: impl FnOnce(&mut Writer<'_>),
+        frame: &mut Vec<u8>,
+    ) {
+        let at = frame.len();
+        body(&mut Writer::new(frame, at + MAX_BODY));
+        self.wait(msg_type, now_ns, &frame[at..], self.report);
+    }
+
+    /// The oldest message that waits and is this report, or one behind it.
+    pub fn held(&self, report: u64) -> Option<Held<'_>> {
+        let (entry, body) = self.waiting.get(self.waiting.find_report(report))?;
+        let msg_type = Text::from_bytes(entry.msg_type());
+        Some(Held { report: entry.report, msg_type, body })
+    }
+
+    /// The client has everything up to a report: none of that waits any more.
+    pub fn forget(&mut self, report: u64) {
+        (0..self.waiting.find_report(report.saturating_add(1))).for_each(|_| self.waiting.pop());
+    }
+
+    /// What was sent behind a report waits again, before what does already: the session
+    /// goes on elsewhere, where nothing is known of what was sent here.
+    pub fn take_back(&mut self, report: u64) {
+        let from = self.sent.find_report(report.saturating_add(1));
+        let sent = (from..).map_while(|at| self.sent.get(at));
+        let all = sent.chain((0..).map_while(|at| self.waiting.get(at)));
+        let all: Vec<_> = all.map(|(entry, body)| (entry, body.to_vec())).collect();
+        self.sent.clear();
+        self.waiting.clear();
+        for (entry, body) in all {
+            self.wait(entry.msg_type(), entry.sent_ns, &body, entry.report);
+        }
+    }
+
+    /// Takes a message of which another process has made the body, and gives it the next
+    /// number; `frame` is all of it then, and nothing else.
+    pub fn pass_on(
+        &mut self,
+        session: &CompIds,
+        now_ns: u64,
+        (msg_type, is_resent): (&[u8], bool),
+        body: &[u8],
+        frame: &mut Vec<u8>,
+    ) {
+        frame.clear();
+        let stamp = Stamp { is_resent, ..Stamp::new(self.take_number(), now_ns) };
+        stamp.append(frame, session, msg_type, |writer| writer.fields(body));
+        self.sent.push(msg_type, stamp.number, now_ns, body);
+        if is_resent {
+            self.sent.mark_last_resent();
+        }
     }
 
     /// Writes an application message that is not kept, under the next number; `frame`
@@ -184,11 +275,6 @@ impl Store {
         self.waiting.evicted()
     }
 
-    /// The oldest `count` messages that wait are not to be sent: the client has them.
-    pub fn forget_waiting(&mut self, count: usize) {
-        (0..count.min(self.waiting.len())).for_each(|_| self.waiting.pop());
-    }
-
     /// Appends what waits for the client.
     pub fn save_waiting(&self, out: &mut Vec<u8>) {
         let waiting = || (0..).map_while(|at| self.waiting.get(at));
@@ -202,14 +288,15 @@ impl Store {
         append_blob(out, &bodies);
     }
 
-    /// Takes up what [`save_waiting`](Self::save_waiting) wrote. `None` if the bytes are
-    /// not that.
-    pub fn restore_waiting(&mut self, sections: &mut Sections<'_>) -> Option<()> {
+    /// Takes up what [`save_waiting`](Self::save_waiting) wrote; `last` is the last report
+    /// that was written then. `None` if the bytes are not that.
+    pub fn restore_waiting(&mut self, sections: &mut Sections<'_>, last: u64) -> Option<()> {
         let heads: Vec<WaitingState> = sections.records()?;
         let mut bodies = sections.blob()?;
-        for head in heads {
+        for (behind, head) in (0..heads.len() as u64).rev().zip(heads) {
             let (body, rest) = bodies.split_at_checked(head.len as usize)?;
-            self.waiting.push(head.msg_type.as_bytes(), 0, head.sent_ns, body);
+            let report = last.saturating_sub(behind);
+            self.wait(head.msg_type.as_bytes(), head.sent_ns, body, report);
             bodies = rest;
         }
         bodies.is_empty().then_some(())
@@ -230,6 +317,7 @@ impl Store {
         stamp.append(frame, session, entry.msg_type(), |writer| writer.fields(body));
         self.sent.push(entry.msg_type(), number, now_ns, body);
         self.sent.mark_last_resent();
+        self.sent.name_last(entry.report);
         self.waiting.pop();
         self.take_number();
         true
@@ -338,14 +426,18 @@ mod tests {
     #[test]
     fn what_waits_outlives_the_process() {
         let mut store = Store::new(4);
-        for text in [b"a", b"b", b"c"] {
+        for (report, text) in (7..).zip([b"a", b"b", b"c"]) {
+            store.set_report(report);
             write(&mut store, true, text);
         }
-        store.forget_waiting(1);
+        store.forget(7);
         let mut saved = Vec::new();
         store.save_waiting(&mut saved);
         let mut restored = Store::new(4);
-        assert_eq!(restored.restore_waiting(&mut Sections::new(&saved)), Some(()));
+        assert_eq!(restored.restore_waiting(&mut Sections::new(&saved), 9), Some(()));
+        let held = |report| restored.held(report).map(|held| (held.report, held.body.to_vec()));
+        assert_eq!(held(0), Some((8, b"58=b\x01".to_vec())));
+        assert_eq!((held(9).map(|held| held.0), held(10)), (Some(9), None));
         let mut frame = Vec::new();
         for text in ["58=b|", "58=c|"] {
             assert!(restored.next_waiting(&session(), NOON_NS, &mut frame));
@@ -353,7 +445,42 @@ mod tests {
         }
         assert!(!restored.next_waiting(&session(), NOON_NS, &mut frame));
         saved.truncate(saved.len() - 1);
-        assert_eq!(Store::new(4).restore_waiting(&mut Sections::new(&saved)), None);
+        assert_eq!(Store::new(4).restore_waiting(&mut Sections::new(&saved), 9), None);
+    }
+
+    #[test]
+    fn what_is_numbered_elsewhere_waits_here_until_its_client_has_it() {
+        let (mut here, mut there) = (Store::new(4), Store::new(4));
+        let mut frame = b"head".to_vec();
+        for (report, text) in (1..).zip([b"a", b"b", b"c"]) {
+            frame.truncate(4);
+            here.set_report(report);
+            here.hold(NOON_NS, b"8", |writer| _ = writer.text(58, text), &mut frame);
+            assert_eq!(frame, [b"head58=", &text[..], b"\x01"].concat());
+            let mut passed = Vec::new();
+            let again = report == 2;
+            there.pass_on(&session(), NOON_NS, (b"8", again), &frame[4..], &mut passed);
+            let said = printed(&passed);
+            assert!(said.contains(&format!("|34={report}|")), "{said}");
+            assert_eq!(said.contains("|97=Y|"), again, "{said}");
+        }
+        here.forget(1);
+        assert_eq!((here.waiting(), here.held(0).map(|held| held.report)), (2, Some(2)));
+        assert_eq!((there.next_out(), there.sent().len()), (4, 3));
+        assert_eq!(here.next_out(), 1);
+    }
+
+    #[test]
+    fn what_was_sent_here_waits_again_when_the_session_goes_on_elsewhere() {
+        let mut store = Store::new(4);
+        for (report, text) in (1..).zip([b"a", b"b", b"c", b"d"]) {
+            store.set_report(report);
+            write(&mut store, report == 4, text);
+        }
+        store.take_back(1);
+        let reports = [0, 3, 4, 5].map(|from| store.held(from).map(|held| held.report));
+        assert_eq!((reports, store.waiting()), ([Some(2), Some(3), Some(4), None], 3));
+        assert_eq!(store.sent().len(), 0);
     }
 
     #[test]

@@ -31,6 +31,9 @@ pub(crate) enum Answer {
     Recovery { user: u16, next: i32, is_whole: bool },
     /// Reports of a user whose session goes on behind a broken link.
     Resumed { user: u16, next: i32 },
+    /// Reports of a user that are held, to a session of FIX at a gateway: it may have had
+    /// them before, or not.
+    Held { user: u16, next: u64, is_again: bool },
     /// Orders that are alive, to a drop copy.
     Orders(OrdersAsked),
     /// Trades of the day, to who settles them.
@@ -139,6 +142,7 @@ impl Floor {
                 Answer::Snapshot { next, segment } => self.snapshot(session, next, segment, out),
                 Answer::Recovery { .. }
                 | Answer::Resumed { .. }
+                | Answer::Held { .. }
                 | Answer::Orders(_)
                 | Answer::Trades(_) => true,
             };

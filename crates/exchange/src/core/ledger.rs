@@ -105,7 +105,7 @@ impl Terms {
 
 /// One order, by the slot that the engine has it in.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Kept {
+pub(crate) struct Kept {
     /// 0 before the engine has said it.
     pub(super) id: OrderId,
     /// Its owner's name for it.

@@ -51,7 +51,7 @@ impl Door {
     }
 
     /// What the exchange calls itself in FIX there.
-    pub(super) const fn comp_id(self) -> &'static [u8] {
+    pub(crate) const fn comp_id(self) -> &'static [u8] {
         match self {
             Self::PostTrade => b"PTGW",
             _ => b"FGW",

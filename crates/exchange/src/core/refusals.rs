@@ -13,6 +13,9 @@ use super::floor::is_of_instrument;
 /// The partition is down.
 pub(crate) const DOWN: i32 = 9998;
 
+/// The session of this user is at another door.
+pub(crate) const ELSEWHERE: i32 = 20_900;
+
 /// Why a client is logged out that leaves too much unread.
 pub(crate) const TOO_SLOW: &str = "too slow";
 

@@ -9,11 +9,12 @@ use tapeline_ntg::{Acceptor, Admission, Channel, Input, Message, Verdict};
 use tapeline_sequence::Kind;
 use tapeline_time::Time;
 
+use super::fix;
 use super::requests::{Request, Requests};
 use super::uplink::Uplink;
 use super::words::{Asked, Word};
 use super::{GatewayConfig, GatewayCounts};
-use crate::core::{DOWN, Door, SessionId, TOO_SLOW, down, instrument_of, request_kind, unknown};
+use crate::core::{DOWN, Door, SessionId, down, instrument_of, request_kind, unknown};
 
 /// How often it looks at the time.
 const TICK: Duration = Duration::from_millis(10);
@@ -65,6 +66,8 @@ pub(super) struct Client {
 #[derive(Debug)]
 pub struct Gateway {
     pub(super) seats: Vec<Option<Client>>,
+    /// Who speaks FIX, at places where nobody else is.
+    pub(super) fix: fix::Clients,
     /// Clients by their numbers.
     pub(super) places: HashMap<u32, SessionId>,
     pub(super) desk: Desk,
@@ -95,14 +98,14 @@ impl Desk {
     }
 
     /// A request goes to the market, or waits for one.
-    fn push(&mut self, now: Time, request: Request, out: &mut impl GatewayOutputs) {
+    pub(super) fn push(&mut self, now: Time, request: Request, out: &mut impl GatewayOutputs) {
         self.requests.push(request);
         if self.uplink.is_up() {
             self.say(now, &request.word(), out);
         }
     }
 
-    fn asked(&self, now: Time, user: u16) -> Asked {
+    pub(super) fn asked(&self, now: Time, user: u16) -> Asked {
         Asked { number: self.requests.next(), sent_ns: now.as_nanos(), user }
     }
 
@@ -114,7 +117,7 @@ impl Desk {
 
     /// What a client asks for goes to the market. Returns what the client is told if it
     /// does not.
-    fn request(
+    pub(super) fn request(
         &mut self,
         now: Time,
         (client, user): (u32, u16),
@@ -148,6 +151,7 @@ impl Gateway {
     /// A gateway without clients and without a link.
     pub fn new(config: GatewayConfig) -> Self {
         let seats = (0..config.max_sessions).map(|_| None).collect();
+        let fix = fix::Clients::new(config.max_sessions);
         let desk = Desk {
             instruments: config.instruments.iter().copied().collect(),
             requests: Requests::default(),
@@ -157,21 +161,27 @@ impl Gateway {
             config,
         };
         let (places, slow, ticked) = (HashMap::new(), Vec::new(), Time::ZERO);
-        Self { seats, places, desk, slow, next_client: 0, ticked }
+        Self { seats, fix, places, desk, slow, next_client: 0, ticked }
     }
 
     /// A connection has come through a door. `None`: there are too many.
     pub fn accepted(&mut self, now: Time, door: Door) -> Option<SessionId> {
-        let Some(place) = self.seats.iter().position(Option::is_none) else {
+        let is_free = |place: &usize| self.seats[*place].is_none() && self.fix.is_free(*place);
+        let Some(place) = (0..self.seats.len()).find(is_free) else {
             self.desk.counts.turned_away += 1;
             return None;
         };
-        let channel = if door == Door::Recovery { Channel::Recovery } else { Channel::RealTime };
-        let acceptor = Acceptor::of(channel, now, self.desk.config.limits);
         self.next_client = self.next_client.wrapping_add(1);
-        let (number, phase) = (self.next_client, Phase::Outside);
-        let session = SessionId(place as u32);
-        self.seats[place] = Some(Client { acceptor, number, channel, phase });
+        let (number, session) = (self.next_client, SessionId(place as u32));
+        let native = |channel| {
+            let acceptor = Acceptor::of(channel, now, self.desk.config.limits);
+            Client { acceptor, number, channel, phase: Phase::Outside }
+        };
+        match door {
+            Door::Fix => self.seat_fix(now, session, number),
+            Door::Recovery => self.seats[place] = Some(native(Channel::Recovery)),
+            _ => self.seats[place] = Some(native(Channel::RealTime)),
+        }
         self.places.insert(number, session);
         self.desk.counts.connections += 1;
         Some(session)
@@ -185,14 +195,17 @@ impl Gateway {
         bytes: &[u8],
         out: &mut impl GatewayOutputs,
     ) {
-        let verdict =
-            self.talk((now, session), out, |acceptor, talk| acceptor.received(now, bytes, talk));
-        self.obey(now, session, verdict, out);
+        match self.talk((now, session), out, |acceptor, talk| acceptor.received(now, bytes, talk)) {
+            Some(verdict) => self.obey(now, session, verdict, out),
+            None => self.received_fix(now, session, bytes, out),
+        }
     }
 
     /// A client's connection has ended.
     pub fn closed(&mut self, now: Time, session: SessionId, out: &mut impl GatewayOutputs) {
-        self.end(now, session, out);
+        if !self.end(now, session, out) {
+            self.end_fix(now, session, out);
+        }
     }
 
     /// When [`timeout`](Self::timeout) is to be called at the latest.
@@ -211,15 +224,15 @@ impl Gateway {
             let session = SessionId(place as u32);
             let verdict =
                 self.talk((now, session), out, |acceptor, talk| acceptor.timeout(now, talk));
-            self.obey(now, session, verdict, out);
+            self.obey(now, session, verdict.unwrap_or(Verdict::Open), out);
         }
+        self.timeout_fix(now, out);
     }
 
     /// Who does not read is logged out: the end of a turn of a shell.
     pub fn cycle(&mut self, now: Time, out: &mut impl GatewayOutputs) {
         while let Some(session) = self.slow.pop() {
-            self.desk.counts.slow_clients += 1;
-            self.log_out(now, session, TOO_SLOW, out);
+            self.log_out_slow(now, session, out);
         }
     }
 
@@ -228,27 +241,28 @@ impl Gateway {
         let is_in = |client: &&Client| {
             client.channel == Channel::RealTime && matches!(client.phase, Phase::In { .. })
         };
+        let fix_clients = self.fix.logged_on();
         GatewayCounts {
-            clients: self.seats.iter().flatten().filter(is_in).count(),
+            clients: self.seats.iter().flatten().filter(is_in).count() + fix_clients,
+            fix_clients,
             undecided: self.desk.requests.len(),
             linked: usize::from(self.desk.uplink.is_up()),
             ..self.desk.counts
         }
     }
 
-    /// Has the session of a client do something.
+    /// Has the session of a client do something. `None`: it is none of the native
+    /// protocol.
     pub(super) fn talk<O: GatewayOutputs>(
         &mut self,
         (now, session): (Time, SessionId),
         out: &mut O,
         with: impl FnOnce(&mut Acceptor, &mut Talk<'_, O>) -> Verdict,
-    ) -> Verdict {
-        let Some(Some(client)) = self.seats.get_mut(session.0 as usize) else {
-            return Verdict::Open;
-        };
+    ) -> Option<Verdict> {
+        let Some(Some(client)) = self.seats.get_mut(session.0 as usize) else { return None };
         let Client { acceptor, number, channel, phase } = client;
         let (number, channel, desk) = (*number, *channel, &mut self.desk);
-        with(acceptor, &mut Talk { desk, now, session, number, channel, phase, out })
+        Some(with(acceptor, &mut Talk { desk, now, session, number, channel, phase, out }))
     }
 
     pub(super) fn obey(
@@ -271,19 +285,28 @@ impl Gateway {
         why: &str,
         out: &mut impl GatewayOutputs,
     ) {
-        self.talk((now, session), out, |acceptor, talk| {
+        let ends = self.talk((now, session), out, |acceptor, talk| {
             acceptor.log_out(now, why, talk);
             Verdict::Close
         });
-        self.obey(now, session, Verdict::Close, out);
+        match ends {
+            Some(verdict) => self.obey(now, session, verdict, out),
+            None => self.log_out_fix(now, session, why, out),
+        }
     }
 
     /// Ends all sessions.
     pub fn log_out_all(&mut self, now: Time, out: &mut impl GatewayOutputs) {
         for place in 0..self.seats.len() {
-            if self.seats[place].is_some() {
-                self.log_out(now, SessionId(place as u32), "the gateway ends", out);
-            }
+            self.log_out(now, SessionId(place as u32), "the gateway ends", out);
+        }
+    }
+
+    /// Something has gone to a client, which may not read.
+    pub(super) fn note_queued(&mut self, session: SessionId, out: &impl GatewayOutputs) {
+        let is_slow = out.queued(session) > self.desk.config.max_output_bytes;
+        if is_slow && !self.slow.contains(&session) {
+            self.slow.push(session);
         }
     }
 

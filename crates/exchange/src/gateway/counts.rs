@@ -7,6 +7,8 @@ counts! {
     pub struct GatewayCounts = "gateway" {
         /// Clients that are logged on to trade.
         clients: usize = now, at most "max-sessions";
+        /// Those of them that speak FIX.
+        fix_clients: usize = now, at most "max-sessions";
         /// Connections since the start.
         connections: u64 = total;
         /// Connections that found no place.
@@ -30,6 +32,12 @@ counts! {
         said_again: u64 = total;
         /// Reports and answers for clients.
         reports: u64 = total;
+        /// Sessions of FIX that went on here and were elsewhere before: their numbers rose
+        /// by 5,000.
+        fix_taken_over: u64 = total;
+        /// Reports that went out by FIX with 97 = Y: their clients may have had them
+        /// before.
+        fix_again: u64 = total;
         /// Sessions that went on at another link.
         resumed: u64 = total;
         /// Sessions that could not go on: their clients were logged out.

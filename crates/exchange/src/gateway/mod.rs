@@ -4,6 +4,7 @@
 //! | room | holds |
 //! |---|---|
 //! | [`Gateway`] | clients and their sessions; when requests are held, refused, said again |
+//! | `fix` | those that speak FIX, and what outlives their connections |
 //! | `requests` | what the market has not decided yet |
 //! | `words` | what both say on the link |
 //!
@@ -16,6 +17,7 @@
 
 mod clients;
 mod counts;
+mod fix;
 #[cfg(test)]
 mod no_allocation;
 mod requests;
@@ -26,7 +28,10 @@ mod words;
 
 pub use clients::{Gateway, GatewayOutputs};
 pub use counts::GatewayCounts;
-pub(crate) use words::{Asked, Decision, Greeting, Hello, Resume, Verdict, Welcome, Word, Words};
+pub(crate) use words::{
+    Asked, Decision, FixAsked, FixBegun, FixReport, FixResume, Greeting, Hello, Resume, Verdict,
+    Welcome, Word, Words,
+};
 
 use std::time::Duration;
 
@@ -48,6 +53,9 @@ pub struct GatewayConfig {
     /// What is traded there.
     instruments: Vec<u32>,
     limits: Limits,
+    fix: tapeline_fix::Limits,
+    /// Messages that each session of FIX keeps, to send them again.
+    fix_messages: usize,
     /// Connections of its clients at once.
     pub max_sessions: usize,
     max_output_bytes: usize,
@@ -70,6 +78,8 @@ impl GatewayConfig {
             identity: identity::of(market),
             instruments: market.instruments.iter().map(|instrument| instrument.id.0).collect(),
             limits: market.limits,
+            fix: market.fix,
+            fix_messages: market.fix_messages,
             max_sessions: market.max_sessions,
             max_output_bytes: market.max_output_bytes,
             max_undecided: 10_000,

@@ -53,6 +53,11 @@ impl Requests {
         self.undecided.len()
     }
 
+    /// Whether one is not decided.
+    pub(super) fn has(&self, number: u64) -> bool {
+        self.undecided.binary_search_by_key(&number, |it| it.asked.number).is_ok()
+    }
+
     /// A request has come, with the [next](Self::next) number.
     pub(super) fn push(&mut self, request: Request) {
         debug_assert_eq!(request.asked.number, self.next(), "numbers follow each other");
@@ -98,6 +103,7 @@ mod tests {
             requests.push(Request::new(0, Kind::NEW, asked, &[at]).expect("short"));
         }
         requests.done(2);
+        assert_eq!([2, 3, 7].map(|number| requests.has(number)), [false, true, false]);
         assert_eq!(requests.take(5).map(|request| request.frame().to_vec()), Some(vec![5]));
         assert!(requests.take(5).is_none());
         let again: Vec<u64> = requests.behind(3).map(|request| request.asked.number).collect();

@@ -87,6 +87,7 @@ impl Gateway {
                 _ => {}
             }
         }
+        self.link_lost_fix(now, out);
     }
 
     /// Bytes of the market have come. Returns whether the link is of use.
@@ -128,8 +129,9 @@ impl Gateway {
                 self.decided(now, client, verdict, &decision, out);
             }
             Word::Report { client, bytes } => self.report(now, client, bytes, out),
+            Word::FixBegun { client, begun } => self.begun_fix(now, client, &begun, out),
             Word::Done { number } => self.desk.requests.done(number),
-            Word::NotTaken { number } => self.not_taken(number, out),
+            Word::NotTaken { number } => self.not_taken(now, number, out),
             Word::Beat => {}
             _ => return false,
         }
@@ -188,6 +190,7 @@ impl Gateway {
                 self.log_out(now, SessionId(place as u32), NOT_RESUMED, out);
             }
         }
+        self.begin_anew_fix(now, out);
         self.desk.requests.forget(taken);
     }
 
@@ -199,6 +202,9 @@ impl Gateway {
                 let (client, at) = (client.number, Resume { name, user, last });
                 self.desk.say(now, &Word::Resume { client, at }, out);
             }
+        }
+        for word in self.fix.resumes() {
+            self.desk.say(now, &word, out);
         }
         self.desk.say(now, &Word::Settled, out);
         let mut bytes = Vec::new();
@@ -220,7 +226,9 @@ impl Gateway {
         out: &mut impl GatewayOutputs,
     ) {
         let Some(&session) = self.places.get(&client) else { return };
-        let Some(Some(seat)) = self.seats.get_mut(session.0 as usize) else { return };
+        let Some(Some(seat)) = self.seats.get_mut(session.0 as usize) else {
+            return self.decided_fix(now, session, (verdict, decision), out);
+        };
         let Decision { code, password_days, last, user } = *decision;
         match (seat.phase, verdict) {
             (Phase::Asks(name), Verdict::Granted) => {
@@ -258,28 +266,30 @@ impl Gateway {
     ) {
         let goes =
             self.talk((now, session), out, |acceptor, talk| acceptor.decided(now, admission, talk));
-        self.obey(now, session, goes, out);
+        self.obey(now, session, goes.unwrap_or(tapeline_ntg::Verdict::Open), out);
     }
 
     /// Something for a client goes out as it came.
     fn report(&mut self, now: Time, client: u32, bytes: &[u8], out: &mut impl GatewayOutputs) {
         let Some(&session) = self.places.get(&client) else { return };
-        let Some(Some(seat)) = self.seats.get_mut(session.0 as usize) else { return };
+        let Some(Some(seat)) = self.seats.get_mut(session.0 as usize) else {
+            return self.report_fix(now, session, bytes, out);
+        };
         let Phase::In { last, .. } = &mut seat.phase else { return };
         *last = (*last).max(number_of(bytes));
         seat.acceptor.spoke(now);
         self.desk.counts.reports += 1;
         out.send(session, bytes);
-        let is_slow = out.queued(session) > self.desk.config.max_output_bytes;
-        if is_slow && !self.slow.contains(&session) {
-            self.slow.push(session);
-        }
+        self.note_queued(session, out);
     }
 
     /// The market can keep nothing.
-    fn not_taken(&mut self, number: u64, out: &mut impl GatewayOutputs) {
+    fn not_taken(&mut self, now: Time, number: u64, out: &mut impl GatewayOutputs) {
         let Some(request) = self.desk.requests.take(number) else { return };
         let Some(&session) = self.places.get(&request.client) else { return };
+        if !self.fix.is_free(session.0 as usize) {
+            return self.not_taken_fix(now, session, &request, out);
+        }
         if request.kind != Kind::DISCONNECT
             && let Some(message) = down_as(request.frame())
         {

@@ -16,13 +16,17 @@ use tapeline_sequence::{Identity, Kind};
 /// Bytes in front of the fields.
 const HEAD: usize = 8;
 
-/// The longest: a message of a client with what is in front of it.
-const LONGEST: usize = 512;
+/// The longest: a report by FIX, whose body may be as long as any, with what is in front
+/// of it.
+const LONGEST: usize = HEAD + FixReport::LEN + tapeline_fix::MAX_BODY;
+
+/// A length has 16 bits.
+const _: () = assert!(LONGEST <= u16::MAX as usize);
 
 const MAGIC: &str = "TAPEGATE";
 
 /// Another form of words is another version.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 message! {
     /// What is in front of each.
@@ -133,6 +137,68 @@ message! {
     }
 }
 
+message! {
+    /// What a client that logs on by FIX wants, and what its gateway has of its session.
+    FixAsked: 48, fill 0 {
+        /// The client's name in FIX.
+        0 => peer: Text<20>,
+        /// 1: numbers begin again.
+        20 => resets: u8,
+        /// The number of the next message to it.
+        24 => next_out: u32,
+        /// The last report that it was sent there, by its running number.
+        32 => last: u64,
+        /// The mark of the beginning by which its numbers are there; 0 for none.
+        40 => mark: u64,
+    }
+}
+
+message! {
+    /// Where a session of FIX begins.
+    FixBegun: 40, fill 0 {
+        /// The first number; 0: it goes on.
+        0 => first: u32,
+        /// The day, since 1970, where the exchange is.
+        4 => day: u32,
+        /// So many of the reports its client has for sure.
+        8 => had: u64,
+        /// Those behind this one follow.
+        16 => last: u64,
+        /// Another one for each beginning.
+        24 => mark: u64,
+        /// The user's number.
+        32 => user: u16,
+        /// 1: the new password is refused, and the old one kept.
+        34 => is_old_password: u8,
+    }
+}
+
+message! {
+    /// A session of FIX that goes on behind a broken link, or at another leader.
+    FixResume: 48, fill 0 {
+        /// Whose it is.
+        0 => name: Text<25>,
+        /// The user's number.
+        26 => user: u16,
+        /// The last report that the gateway has for it, by its running number.
+        32 => last: u64,
+        /// The mark of its beginning.
+        40 => mark: u64,
+    }
+}
+
+message! {
+    /// What is in front of the body of a report by FIX.
+    FixReport: 16, fill 0 {
+        /// Its running number among those of its user.
+        0 => report: u64,
+        /// 35.
+        8 => msg_type: Text<4>,
+        /// 1: its client may have had it from elsewhere.
+        12 => is_again: u8,
+    }
+}
+
 /// Whether a client comes in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
@@ -177,6 +243,10 @@ pub(crate) enum Word<'b> {
     LogOn { client: u32, channel: Channel, logon: Logon },
     /// A session goes on.
     Resume { client: u32, at: Resume },
+    /// A client that speaks FIX wants in.
+    FixLogOn { client: u32, asked: FixAsked, logon: Logon },
+    /// A session of FIX goes on.
+    FixResume { client: u32, at: FixResume },
     /// All that go on have been named.
     Settled,
     /// What a client asks for, as it came, or that its session is over.
@@ -191,7 +261,10 @@ pub(crate) enum Word<'b> {
     Welcome(Greeting, Welcome),
     /// What became of a client's logon.
     Decided { client: u32, verdict: Verdict, decision: Decision },
-    /// Something for a client, as it goes out.
+    /// A client that speaks FIX comes in, and its session begins so.
+    FixBegun { client: u32, begun: FixBegun },
+    /// Something for a client: natively as it goes out, by FIX a [`FixReport`] and the
+    /// fields, which the gateway gives their number.
     Report { client: u32, bytes: &'b [u8] },
     /// All requests up to this number are decided, for good.
     Done { number: u64 },
@@ -202,6 +275,8 @@ pub(crate) enum Word<'b> {
 const HELLO: u8 = b'H';
 const LOG_ON: u8 = b'L';
 const RESUME: u8 = b'R';
+const FIX_LOG_ON: u8 = b'l';
+const FIX_RESUME: u8 = b'r';
 const SETTLED: u8 = b'S';
 const REQUEST: u8 = b'Q';
 const MISSED: u8 = b'M';
@@ -209,6 +284,7 @@ const GONE: u8 = b'G';
 const BEAT: u8 = b'B';
 const WELCOME: u8 = b'W';
 const DECIDED: u8 = b'A';
+const FIX_BEGUN: u8 = b'a';
 const REPORT: u8 = b'P';
 const DONE: u8 = b'D';
 const NOT_TAKEN: u8 = b'N';
@@ -239,6 +315,15 @@ impl<'b> Word<'b> {
                 out.extend_from_slice(&at.to_bytes());
                 (RESUME, 0, *client)
             }
+            Self::FixLogOn { client, asked, logon } => {
+                out.extend_from_slice(&asked.to_bytes());
+                Message::Logon(*logon).append(out);
+                (FIX_LOG_ON, 0, *client)
+            }
+            Self::FixResume { client, at } => {
+                out.extend_from_slice(&at.to_bytes());
+                (FIX_RESUME, 0, *client)
+            }
             Self::Settled => (SETTLED, 0, 0),
             Self::Request { client, kind, asked, frame } => {
                 out.extend_from_slice(&asked.to_bytes());
@@ -258,6 +343,10 @@ impl<'b> Word<'b> {
             Self::Decided { client, verdict, decision } => {
                 out.extend_from_slice(&decision.to_bytes());
                 (DECIDED, *verdict as u8, *client)
+            }
+            Self::FixBegun { client, begun } => {
+                out.extend_from_slice(&begun.to_bytes());
+                (FIX_BEGUN, 0, *client)
             }
             Self::Report { client, bytes } => {
                 out.extend_from_slice(bytes);
@@ -281,6 +370,12 @@ impl<'b> Word<'b> {
                 Self::LogOn { client, channel, logon }
             }
             RESUME => Self::Resume { client, at: Resume::read(body)? },
+            FIX_LOG_ON => {
+                let (asked, logon) = body.split_at_checked(FixAsked::LEN)?;
+                let Message::Logon(logon) = Message::read(logon)? else { return None };
+                Self::FixLogOn { client, asked: FixAsked::read(asked)?, logon }
+            }
+            FIX_RESUME => Self::FixResume { client, at: FixResume::read(body)? },
             SETTLED => Self::Settled,
             REQUEST => {
                 let (asked, frame) = body.split_at_checked(Asked::LEN)?;
@@ -302,6 +397,7 @@ impl<'b> Word<'b> {
                 let verdict = *Verdict::ALL.get(usize::from(head.detail))?;
                 Self::Decided { client, verdict, decision: Decision::read(body)? }
             }
+            FIX_BEGUN => Self::FixBegun { client, begun: FixBegun::read(body)? },
             REPORT => Self::Report { client, bytes: body },
             DONE => Self::Done { number: Number::read(body)?.number },
             NOT_TAKEN => Self::NotTaken { number: Number::read(body)?.number },
@@ -361,6 +457,19 @@ mod tests {
             Word::Hello(Hello::of(3, 4, &Identity([7; 32]))),
             Word::LogOn { client: 1, channel: Channel::Recovery, logon },
             Word::Resume { client: 2, at: Resume { name: Text::new("ANN"), user: 5, last: 6 } },
+            Word::FixLogOn {
+                client: 8,
+                asked: FixAsked { peer: Text::new("ANN"), resets: 1, next_out: 2, last: 3, mark: 4 },
+                logon,
+            },
+            Word::FixResume {
+                client: 9,
+                at: FixResume { name: Text::new("ANN"), user: 1, last: 2, mark: 3 },
+            },
+            Word::FixBegun {
+                client: 10,
+                begun: FixBegun { first: 1, day: 2, had: 3, last: 4, mark: 5, user: 6, is_old_password: 1 },
+            },
             Word::Settled,
             Word::Request { client: 3, kind: Kind::NEW, asked, frame: b"order" },
             Word::Missed {
@@ -398,6 +507,21 @@ mod tests {
                 assert!(goes_on);
             }
             assert_eq!((read, words.part.len()), (all().len(), 0));
+        }
+    }
+
+    #[test]
+    fn the_longest_report_by_fix_is_a_word_and_what_is_longer_is_none() {
+        let longest = FixReport::LEN + tapeline_fix::MAX_BODY;
+        for (len, is_one) in [(longest, true), (longest + 1, false)] {
+            let (report, mut bytes) = (vec![b'x'; len], Vec::new());
+            Word::Report { client: 1, bytes: &report }.append(&mut bytes);
+            let mut read = 0;
+            let goes_on = Words::default().read(&bytes, |_| {
+                read += 1;
+                true
+            });
+            assert_eq!((goes_on, read == 1), (is_one, is_one), "{len} bytes");
         }
     }
 

@@ -12,7 +12,7 @@ use super::run::{Counts, Named, PUBLISH, now_ns};
 /// Run a gateway of an exchange in a process of its own
 ///
 /// Clients log on here by the native gateway's protocol, for orders and at the recovery
-/// channel; what they ask for goes to the market that the file names in [gateways], or to
+/// channel, and by FIX where the file gives it a fix-port; what they ask for goes to the market that the file names in [gateways], or to
 /// who leads its replicas. When that one dies, clients stay, orders wait for up to
 /// failover-ms and are refused with 9998 then, and what was not decided is said again to
 /// the next leader. When the gateway dies, its sessions end, as when a client goes.
@@ -47,6 +47,7 @@ pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
     let mut venue_config = config.gateways.venue(args.number, &market, epoch_ns)?;
     if args.any_port {
         venue_config.ports = [0; 2];
+        venue_config.fix_port = venue_config.fix_port.map(|_| 0);
     }
     let clock = MonotonicClock::start();
     let start = clock.now();

@@ -38,8 +38,8 @@ pub(crate) struct ApartSection {
     pub(crate) listen: IpAddr,
     pub(crate) orders_port: u16,
     pub(crate) recovery_port: u16,
-    /// Sessions of FIX are the market's own.
-    pub(crate) fix_port: Option<Spanned<u16>>,
+    /// Orders by FIX; without it, the gateway does not speak FIX.
+    pub(crate) fix_port: Option<u16>,
 }
 
 const fn here() -> IpAddr {
@@ -75,13 +75,6 @@ impl GatewaySection {
             }
             if self.apart[..at].iter().any(|other| *other.number.get_ref() == number) {
                 return Some((place, format!("two gateways have number = {number}")));
-            }
-            if let Some(port) = &apart.fix_port {
-                let what = format!(
-                    "gateway {number} has fix-port: FIX is spoken at the market's own door; take \
-                     it out, and give fix-port in [gateway]"
-                );
-                return Some((port.span().start, what));
             }
             if markets == 0 {
                 let what = format!(
@@ -145,6 +138,7 @@ impl GatewaySection {
             gateway,
             host: apart.listen,
             ports: [apart.orders_port, apart.recovery_port],
+            fix_port: apart.fix_port,
             markets: self.markets.get_ref().clone(),
         })
     }
@@ -164,12 +158,12 @@ mod tests {
         let markets = "markets = [\"127.0.0.1:1\"]\n";
         let apart = "[[apart]]\nnumber = 1\norders-port = 2\nrecovery-port = 3\n";
         assert_eq!(fault(&[markets, apart].concat(), 0), None);
+        assert_eq!(fault(&[markets, apart, "fix-port = 4\n"].concat(), 0), None);
         assert_eq!(fault("", 3), None);
         for (text, replicas, wanted) in [
             (apart.to_owned(), 0, "gateway 1 has no market"),
             ([markets, apart, apart].concat(), 0, "two gateways have number = 1"),
             ([markets, apart].concat(), 3, "1 markets, and 3 processes are the market"),
-            ([markets, apart, "fix-port = 4\n"].concat(), 0, "FIX is spoken at the market's own"),
             ([markets, &apart.replace("= 1", "= 0")].concat(), 0, "give 1 to 65534"),
             (["silence-ms = 50\n", markets].concat(), 0, "give at least 100"),
         ] {

@@ -17,9 +17,6 @@ use crate::core::{Door, SessionId};
 use crate::error::ExchangeError;
 use crate::gateway::{Gateway, GatewayConfig, GatewayCounts, GatewayOutputs};
 
-/// The doors of a gateway.
-const DOORS: [Door; 2] = [Door::Orders, Door::Recovery];
-
 const LINK: Token = Token(usize::MAX);
 
 /// After so long the next market is dialled.
@@ -37,6 +34,8 @@ pub struct GatewayVenueConfig {
     pub host: IpAddr,
     /// The ports of orders and of the recovery channel; 0 for any.
     pub ports: [u16; 2],
+    /// The same of orders by FIX; `None`: it does not speak FIX.
+    pub fix_port: Option<u16>,
     /// Where the market, or each of its replicas, listens to gateways.
     pub markets: Vec<SocketAddr>,
 }
@@ -127,8 +126,12 @@ impl GatewayVenue {
     /// A port cannot be listened on, or the system tells of no sockets.
     pub fn start(config: &GatewayVenueConfig, now: Time) -> Result<Self, ExchangeError> {
         let mut doors = Doors::new()?;
-        for (door, port) in DOORS.into_iter().zip(config.ports) {
-            doors.listen(door, SocketAddr::new(config.host, port))?;
+        let [orders, recovery] = config.ports.map(Some);
+        let ports = [orders, recovery, config.fix_port];
+        for (door, port) in [Door::Orders, Door::Recovery, Door::Fix].into_iter().zip(ports) {
+            if let Some(port) = port {
+                doors.listen(door, SocketAddr::new(config.host, port))?;
+            }
         }
         let connections = Connections::new(config.gateway.max_sessions, now);
         Ok(Self {

@@ -12,6 +12,7 @@
 //! with it (after a restart, or as another replica) begins 5,000 above, which is more
 //! than what the one before can have sent besides reports.
 
+mod apart;
 mod cancel;
 mod confirm;
 mod decode;
@@ -27,24 +28,28 @@ use tapeline_ntg::{Input, Message};
 
 use super::{ExchangeConfig, SessionId};
 
+pub(super) use apart::Seated;
 pub(super) use cancel::{CancelAsked, acknowledgement};
 pub(super) use confirm::{Confirmed, TradesAsked, confirmation};
-use decode::{Fault, request};
-pub(super) use encode::{About, news};
+use decode::Fault;
+pub(crate) use decode::request;
+pub(super) use encode::news;
+pub(crate) use encode::{About, msg_type, write};
 pub(super) use questions::OrdersAsked;
 use questions::Question;
 pub(super) use talk::FixTalk;
+pub(crate) use talk::{LOGONS_CLOSED, OTHER, as_native, is_reject, native_logon};
 
 /// How far the numbers of a session rise when another process goes on with it.
 const TAKEN_OVER: u32 = 5_000;
 
 /// So many numbers may be used for what is no report of the market before the journal
 /// has a note of it: fewer than another process skips.
-const MAX_UNKEPT: u32 = TAKEN_OVER - 1_000;
+pub(crate) const MAX_UNKEPT: u32 = TAKEN_OVER - 1_000;
 
 /// After so many messages that are no reports of the market, the journal is told of the
 /// numbers again.
-const NOTED_EVERY: u32 = TAKEN_OVER / 2;
+pub(crate) const NOTED_EVERY: u32 = TAKEN_OVER / 2;
 
 message! {
     /// Where a session of FIX began, or is, as the journal has it.
@@ -70,7 +75,7 @@ message! {
 
 /// What the journal is told of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Note {
+pub(crate) enum Note {
     /// How far its numbers are.
     Numbers = 0,
     /// It begins.
@@ -102,6 +107,9 @@ pub(crate) struct Desk {
     /// What the journal has of the session at another process: this one has not seen
     /// it since.
     before: Option<Numbers>,
+    /// Its numbers are at a gateway in a process of its own, by this mark of their
+    /// beginning there; 0 where they are not.
+    apart: u64,
     frame: Vec<u8>,
 }
 
@@ -119,6 +127,7 @@ impl Desk {
             beginnings: 0,
             admission: None,
             before: None,
+            apart: 0,
             frame: Vec::with_capacity(512),
         }
     }
@@ -141,8 +150,8 @@ impl Desk {
 
     /// Takes a report. Returns the bytes that go out, none if the user is away.
     pub(super) fn tell(&mut self, now_ns: u64, message: &Message, about: &About<'_>) -> &[u8] {
-        match encode::msg_type(message) {
-            Some(kind) => self.write(now_ns, kind, |fields| encode::write(message, about, fields)),
+        match msg_type(message) {
+            Some(kind) => self.write(now_ns, kind, |fields| write(message, about, fields)),
             None => &[],
         }
     }
@@ -155,6 +164,9 @@ impl Desk {
         msg_type: &[u8],
         body: impl FnOnce(&mut Writer<'_>),
     ) -> &[u8] {
+        if self.apart != 0 {
+            return self.hold(now_ns, msg_type, body);
+        }
         let Self { ids, store, is_active, frame, .. } = self;
         store.write(ids, now_ns, msg_type, !*is_active, body, frame);
         frame
@@ -205,6 +217,15 @@ impl Desks {
         }
     }
 
+    /// Of whom the market has a report for.
+    fn next_report(&mut self, user: u16) -> &mut Desk {
+        self.count(user);
+        let told = self.told(user);
+        let desk = self.desk(user);
+        desk.store.set_report(told);
+        desk
+    }
+
     fn told(&self, user: u16) -> u64 {
         self.told.get(usize::from(user)).copied().unwrap_or_default()
     }
@@ -232,15 +253,13 @@ impl Desks {
         };
         let place = (from..self.copies.len()).find(is_first)?;
         let (_, user) = self.copies[place];
-        self.count(user);
-        Some((place, user, self.desk(user)))
+        Some((place, user, self.next_report(user)))
     }
 
     /// The first from a place on that gets a copy of a firm's report, and its place.
     pub(super) fn copier(&mut self, firm: u16, from: usize) -> Option<(usize, u16, &mut Desk)> {
         let (place, user) = first_of(&self.copies, firm, from)?;
-        self.count(user);
-        Some((place, user, self.desk(user)))
+        Some((place, user, self.next_report(user)))
     }
 
     /// Whether trades are confirmed to anybody.
@@ -265,20 +284,19 @@ impl Desks {
 
     /// Of who settles, for what only that user is to know.
     pub(super) fn settler_desk(&mut self, user: u16) -> &mut Desk {
-        self.count(user);
-        self.desk(user)
+        self.next_report(user)
     }
 
     /// The first from a place on that settles the trades of a firm, and its place.
     pub(super) fn settler(&mut self, firm: u16, from: usize) -> Option<(usize, u16, &mut Desk)> {
         let (place, user) = first_of(&self.settles, firm, from)?;
-        self.count(user);
-        Some((place, user, self.desk(user)))
+        Some((place, user, self.next_report(user)))
     }
 
     /// The desk that reports of a user go to: not where the user came by another door.
     pub(super) fn of(&mut self, user: u16, session: Option<SessionId>) -> Option<&mut Desk> {
         let desk = self.all.get_mut(usize::from(user))?.as_deref_mut()?;
+        desk.store.set_report(self.told.get(usize::from(user)).copied().unwrap_or_default());
         (session.is_none() || desk.at == session).then_some(desk)
     }
 
@@ -300,7 +318,7 @@ impl Desks {
     ) {
         let told = self.told(user);
         let desk = self.desk(user);
-        (desk.ids, desk.at, desk.admission) = (ids, Some(session), None);
+        (desk.ids, desk.at, desk.admission, desk.apart) = (ids, Some(session), None, 0);
         let before = desk.before.take();
         let last = before.map_or(desk.day, |before| before.day);
         desk.day = day;
@@ -428,20 +446,23 @@ impl Desks {
         let is_own = desk.at.is_some()
             || desk.beginnings > 0
             || desk.before.is_none() && desk.store.next_out() > 1;
-        if is_own {
+        if is_own && desk.apart == 0 {
             desk.kept = (numbers.next_out, numbers.told);
             if numbers.kind == Note::Begins as u8 {
                 self.begun(user);
             }
             return;
         }
+        if numbers.kind == Note::Begins as u8 {
+            // It may be one of before it went elsewhere.
+            self.begun(user);
+        }
+        let desk = self.desk(user);
         debug_assert!(numbers.told <= told, "what was told by then is in entries before");
         if numbers.kind != Note::Numbers as u8 {
             // That it came back says nothing of what was on its way to it when it went.
             desk.had = numbers.told.saturating_sub(numbers.unsure.into());
-            let may_lack = told.saturating_sub(desk.had);
-            let waiting = desk.store.waiting() as u64;
-            desk.store.forget_waiting(waiting.saturating_sub(may_lack) as usize);
+            desk.store.forget(desk.had);
         }
         desk.ids = CompIds { own: numbers.own, peer: numbers.peer };
         desk.before = Some(numbers);
@@ -467,6 +488,7 @@ impl Desks {
         }
         let numbers: Vec<Numbers> = sections.records()?;
         for numbers in numbers {
+            let told = self.told(numbers.user);
             let desk = self.desk(numbers.user);
             desk.ids = CompIds { own: numbers.own, peer: numbers.peer };
             desk.before = Some(numbers);
@@ -474,7 +496,7 @@ impl Desks {
                 0 => 0,
                 _ => numbers.told.saturating_sub(numbers.unsure.into()),
             };
-            desk.store.restore_waiting(sections)?;
+            desk.store.restore_waiting(sections, told)?;
         }
         Some(())
     }
@@ -496,7 +518,7 @@ message! {
 
 impl About<'_> {
     /// What a request that goes no further is about, and the client's name for it.
-    pub(super) fn of(input: &Input) -> (Text<20>, Self) {
+    pub(crate) fn of(input: &Input) -> (Text<20>, Self) {
         let (name, orig, request, scope) = match input {
             Input::New(order) => (order.cl_ord_id, Text::default(), b'D', 0),
             Input::Quote(quote) => (quote.cl_ord_id, Text::default(), b'S', 0),

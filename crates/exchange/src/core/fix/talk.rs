@@ -17,9 +17,9 @@ use crate::core::{Door, Outputs, SessionId, ask};
 const LONGEST: usize = 25;
 
 /// 1409: nobody is let in.
-const LOGONS_CLOSED: u16 = 7;
+pub(crate) const LOGONS_CLOSED: u16 = 7;
 /// 1409: anything else.
-const OTHER: u16 = 100;
+pub(crate) const OTHER: u16 = 100;
 
 /// 373: a required tag is missing; a value that there is not; another form.
 const MISSING: u16 = 1;
@@ -185,17 +185,7 @@ impl<O: Outputs> FixTalk<'_, O> {
 
 impl<O: Outputs> tapeline_fix::Outputs for FixTalk<'_, O> {
     fn admit(&mut self, logon: &Logon<'_>) -> Admission {
-        let user = if logon.user.is_empty() { logon.sender } else { logon.user };
-        let texts = [user, logon.password, logon.new_password];
-        if user.is_empty() || texts.iter().any(|text| text.len() > LONGEST || !text.is_ascii()) {
-            return Admission::Silent;
-        }
-        let mut native = tapeline_ntg::session::Logon {
-            user: Text::from_bytes(user),
-            password: Text::from_bytes(logon.password),
-            new_password: Text::from_bytes(logon.new_password),
-            version: 1,
-        };
+        let Some(mut native) = native_logon(logon) else { return Admission::Silent };
         let mut granted = Admission::Granted;
         let mut admission = self.admit_as(&native);
         if admission == Native::Refused(NEW_PASSWORD) {
@@ -248,12 +238,7 @@ impl<O: Outputs> tapeline_fix::Outputs for FixTalk<'_, O> {
     }
 
     fn send(&mut self, bytes: &[u8]) {
-        // What is sent again was counted the first time.
-        let is_reject = |message: &Message<'_>| {
-            matches!(message.msg_type(), b"3" | b"j") && message.get(tag::POSS_DUP_FLAG).is_none()
-        };
-        let is_reject = Message::read(bytes).is_ok_and(|message| is_reject(&message));
-        self.floor.counts.rejected += u64::from(is_reject);
+        self.floor.counts.rejected += u64::from(is_reject(bytes));
         self.out.send(self.session, bytes);
     }
 }
@@ -277,8 +262,31 @@ impl From<Fault> for Rejection {
     }
 }
 
+/// Whether a message that goes out is a reject: the first time, since what is sent again
+/// was counted then.
+pub(crate) fn is_reject(bytes: &[u8]) -> bool {
+    Message::read(bytes).is_ok_and(|message| {
+        matches!(message.msg_type(), b"3" | b"j") && message.get(tag::POSS_DUP_FLAG).is_none()
+    })
+}
+
+/// Who wants in, as the native gateway has it; `None` if that could be nobody.
+pub(crate) fn native_logon(logon: &Logon<'_>) -> Option<tapeline_ntg::session::Logon> {
+    let user = if logon.user.is_empty() { logon.sender } else { logon.user };
+    let texts = [user, logon.password, logon.new_password];
+    if user.is_empty() || texts.iter().any(|text| text.len() > LONGEST || !text.is_ascii()) {
+        return None;
+    }
+    Some(tapeline_ntg::session::Logon {
+        user: Text::from_bytes(user),
+        password: Text::from_bytes(logon.password),
+        new_password: Text::from_bytes(logon.new_password),
+        version: 1,
+    })
+}
+
 /// A request as the native gateway has it.
-fn as_native(input: &Input) -> tapeline_ntg::Message {
+pub(crate) fn as_native(input: &Input) -> tapeline_ntg::Message {
     use tapeline_ntg::Message as Native;
 
     match *input {

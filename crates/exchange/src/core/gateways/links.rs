@@ -10,8 +10,8 @@ use tapeline_time::Time;
 use super::{Known, Link, Member, Phase, say, source};
 use crate::core::answers::Answer;
 use crate::core::users::UNAUTHORISED;
-use crate::core::{DOWN, Door, Exchange, Outputs, Seat, SessionId, request_kind};
-use crate::gateway::{Asked, Decision, Greeting, Hello, Resume, Verdict, Welcome, Word};
+use crate::core::{DOWN, Door, Exchange, Numbers, Outputs, Seat, SessionId, request_kind};
+use crate::gateway::{Asked, Decision, FixBegun, Greeting, Hello, Resume, Verdict, Welcome, Word};
 
 impl Exchange {
     /// Users whose sessions end by themselves are gone.
@@ -50,7 +50,7 @@ impl Exchange {
         }
     }
 
-    fn member(&mut self, session: SessionId) -> Option<&mut Member> {
+    pub(super) fn member(&mut self, session: SessionId) -> Option<&mut Member> {
         match self.seats.get_mut(session.0 as usize) {
             Some(Some(Seat::Member(member))) => Some(member),
             _ => None,
@@ -79,6 +79,17 @@ impl Exchange {
             }
             Word::Resume { client, at } => {
                 self.resume_session(now, (session, gateway, client), &at, out);
+            }
+            Word::FixLogOn { client, asked, logon } => {
+                let phase = Phase::AsksByFix(logon, asked);
+                let (place, channel) = ((session, gateway, client), Channel::RealTime);
+                match self.seat_member(now, place, channel, phase, out) {
+                    Some(member) => self.look_at(now, member, out),
+                    None => refuse(session, client, DOWN, out),
+                }
+            }
+            Word::FixResume { client, at } => {
+                self.resume_fix(now, (session, gateway, client), &at, out);
             }
             Word::Settled => self.forget_others(session, gateway),
             Word::Request { client, kind, asked, frame } => {
@@ -158,7 +169,7 @@ impl Exchange {
     }
 
     /// A client of a gateway has a place from now on.
-    fn seat_member(
+    pub(super) fn seat_member(
         &mut self,
         now: Time,
         (link, gateway, client): (SessionId, u16, u32),
@@ -234,7 +245,10 @@ impl Exchange {
     ) -> bool {
         let is_end = kind == Kind::DISCONNECT && frame.is_empty();
         if !is_end && Message::read(frame).and_then(|it| request_kind(&it)) != Some(kind) {
-            return false;
+            let is_note = kind == Kind::NUMBERS && Numbers::is_of(frame, asked.user);
+            if !is_note {
+                return false;
+            }
         }
         match self.gate.forward(gateway, (kind, asked, client, frame)) {
             Ok(()) => self.floor.counts.note_request(kind),
@@ -279,16 +293,31 @@ impl Exchange {
                 }
                 Some(if is_kept { Phase::In } else { phase })
             }
+            Phase::AsksByFix(logon, asked) => {
+                let known = self.floor.users.named(logon.user);
+                match known.is_some_and(|user| self.floor.make_room(user)) {
+                    true => Some(phase),
+                    false => self.admit_fix(now, (session, gateway), (logon, &asked), out),
+                }
+            }
+            Phase::Begins(begun) => {
+                let is_kept = self.floor.users.gateway_of(begun.user) == gateway;
+                if is_kept {
+                    self.begin_fix(session, &begun, out);
+                }
+                Some(if is_kept { Phase::In } else { phase })
+            }
             Phase::Resumes(_) | Phase::In => Some(phase),
         };
         let Some(next) = next else { return self.end_member(session) };
-        let waits = matches!(next, Phase::Asks(_) | Phase::Claims { .. });
+        let waits = !matches!(next, Phase::Resumes(_) | Phase::In);
         if waits && !self.floor.gateways.waiting.contains(&session) {
             self.floor.gateways.waiting.push(session);
         }
         if let Some(member) = self.member(session) {
             member.phase = next;
         }
+        self.answer(now, session, out);
     }
 
     /// Lets a client in, or not, which it is told. Returns how far it is then.
@@ -351,6 +380,9 @@ impl Exchange {
     ) {
         let Self { floor, seats, .. } = self;
         let Some(Some(Seat::Member(member))) = seats.get_mut(session.0 as usize) else { return };
+        if let Some(Answer::Held { .. }) = member.answer {
+            return self.answer_fix(session, out);
+        }
         let Some(Answer::Resumed { user, mut next }) = member.answer else {
             return floor.recover(now, session, &mut member.answer, out);
         };
@@ -373,7 +405,7 @@ impl Exchange {
     }
 
     /// A client of a gateway is not there any more.
-    fn end_member(&mut self, session: SessionId) {
+    pub(super) fn end_member(&mut self, session: SessionId) {
         let seat = self.seats.get_mut(session.0 as usize);
         let Some(Seat::Member(member)) = seat.and_then(Option::take) else { return };
         if let Some(link) = self.link(member.link) {
@@ -382,8 +414,12 @@ impl Exchange {
         if let Some(user) = self.floor.users.left(session) {
             self.floor.desks.left(user, session);
         }
-        if let Phase::Claims { user, .. } = member.phase {
-            self.floor.depart(user);
+        match member.phase {
+            Phase::Claims { user, .. } | Phase::Begins(FixBegun { user, .. }) => {
+                self.floor.depart(user);
+            }
+            Phase::Resumes(user) => self.floor.desks.left(user, session),
+            _ => {}
         }
     }
 
@@ -437,7 +473,7 @@ impl Exchange {
     }
 }
 
-fn refuse(link: SessionId, client: u32, code: i32, out: &mut impl Outputs) {
+pub(super) fn refuse(link: SessionId, client: u32, code: i32, out: &mut impl Outputs) {
     let decision = Decision { code, ..Decision::default() };
     say(link, &Word::Decided { client, verdict: Verdict::Refused, decision }, out);
 }

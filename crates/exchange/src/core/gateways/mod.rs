@@ -13,6 +13,7 @@
 //! | it keeps each until it is done, and says it again on the next link | a greeting says up to where it knows them |
 //! | a session that ends is a request, behind those of the session | a user whose session is at a gateway is let in nowhere else before its end is in the journal |
 //! | behind a broken link it names the sessions that go on, with the last report of each | they get what they missed, in its order, and then what is new |
+//! | the numbers of a session of FIX are its: it says where they are, as a request, before more of them are used than another process skips | bodies of reports have running numbers, and are held until the client has them: who goes on knows what is missing, and what to say again |
 //!
 //! Whose session is at which gateway is part of the state that entries change: so a
 //! leader that dies takes no session of a gateway with it, and what a gateway says too
@@ -20,6 +21,7 @@
 //! gateways: a client of one has a connection like others, whose bytes go by its
 //! gateway's link.
 
+mod fix;
 mod links;
 
 use std::collections::{BTreeMap, HashMap};
@@ -36,7 +38,7 @@ use super::config::GatewayTerms;
 use super::floor::Floor;
 use super::gate::Gate;
 use super::{Exchange, ExchangeConfig, Outputs, SessionId};
-use crate::gateway::{Asked, Word, Words};
+use crate::gateway::{Asked, FixAsked, FixBegun, Word, Words};
 use crate::identity;
 
 /// The stream of the gateways of the market's own process.
@@ -91,8 +93,12 @@ impl Link {
 enum Phase {
     /// It wants in.
     Asks(Logon),
+    /// The same by FIX.
+    AsksByFix(Logon, FixAsked),
     /// That it is there waits to be kept.
     Claims { user: u16, password_days: u32 },
+    /// That it is there by FIX, and where its session begins, waits to be kept.
+    Begins(FixBegun),
     /// It gets what it missed.
     Resumes(u16),
     /// It is there.
