@@ -1,6 +1,8 @@
 //! A market, two gateways and their clients without sockets: links break anywhere in a
 //! word, and processes die, by a seed.
 
+mod fix;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -121,6 +123,8 @@ struct World {
     committed: u64,
     processes: Vec<Process>,
     clients: [Client; 2],
+    /// Those that speak FIX.
+    fix: [fix::Client; 2],
     instances: u64,
     /// Gateways, leaders and markets that were killed, and gateways with their market.
     counts: [u64; 4],
@@ -137,6 +141,7 @@ fn config() -> ExchangeConfig {
             history: 0,
         }),
         max_sessions: 64,
+        fix_messages: 1_000,
         order_cache_messages: 20_000,
         ..ExchangeConfig::default()
     }
@@ -170,6 +175,7 @@ impl World {
             committed: 0,
             processes: Vec::new(),
             clients: [Client::default(), Client::default()],
+            fix: [fix::Client::new(), fix::Client::new()],
             instances: 0,
             counts: [0; 4],
         };
@@ -237,6 +243,7 @@ impl World {
         for client in &mut self.clients {
             client.at = client.at.filter(|(gateway, _)| *gateway != at);
         }
+        self.fix.iter_mut().for_each(|client| client.loses_gateway(at));
         self.processes[at] = self.process(at as u16 + 1);
         self.counts[0] += 1;
     }
@@ -244,6 +251,7 @@ impl World {
     /// The market dies. What was committed is kept, and some of what was not told.
     fn kill_market(&mut self, leads: bool) {
         (0..2).for_each(|at| self.cut(at));
+        self.fix.iter_mut().for_each(fix::Client::loses_market);
         let made = self.wires.entries.len();
         let kept = (self.committed as usize).max(self.random.below(made + 1));
         let entries: Vec<_> = self.wires.entries.drain(..kept).collect();
@@ -321,6 +329,7 @@ impl World {
 
     /// Clients read what has come.
     fn listen(&mut self) {
+        self.listen_fix();
         for client in &mut self.clients {
             let Some((at, session)) = client.at else { continue };
             let lines = &mut self.processes[at].lines;
@@ -357,13 +366,13 @@ impl World {
     }
 
     /// A connection at a gateway on which somebody is let in.
-    fn connect(&mut self, who: usize, at: usize, door: Door) -> Option<(usize, SessionId)> {
+    fn connect(&mut self, name: &str, at: usize, door: Door) -> Option<(usize, SessionId)> {
         let process = &mut self.processes[at];
         let session = process.gateway.accepted(self.now, door).expect("room");
         process.lines.to.remove(&session);
         process.lines.closed.remove(&session);
         let logon = Logon {
-            user: Text::new(NAMES[who]),
+            user: Text::new(name),
             password: Text::new("x"),
             version: 1,
             ..Logon::default()
@@ -394,8 +403,8 @@ impl World {
     }
 
     /// All that there is for a user, by the recovery channel.
-    fn recovered(&mut self, who: usize, at: usize) -> BTreeMap<i32, Vec<u8>> {
-        let place = self.connect(who, at, Door::Recovery).expect("it is logged on");
+    fn recovered(&mut self, name: &str, at: usize) -> BTreeMap<i32, Vec<u8>> {
+        let place = self.connect(name, at, Door::Recovery).expect("it is logged on");
         let request = MissedMessageRequest { app_id: 1, last_sequence: 1 };
         self.say(place, &Message::MissedMessageRequest(request));
         self.settle_at(&[at]);
@@ -425,10 +434,10 @@ impl World {
             return;
         }
         let at = self.random.below(2);
-        let Some(place) = self.connect(who, at, Door::Orders) else { return };
+        let Some(place) = self.connect(NAMES[who], at, Door::Orders) else { return };
         let client = &mut self.clients[who];
         (client.at, client.last, client.frames) = (Some(place), 0, Frames::default());
-        let again = self.recovered(who, at);
+        let again = self.recovered(NAMES[who], at);
         let client = &mut self.clients[who];
         for (number, report) in &client.reports {
             assert_eq!(again.get(number), Some(report), "report {number} is another one");
@@ -449,10 +458,11 @@ impl World {
     fn step(&mut self) {
         let at = self.random.below(2);
         match self.random.below(100) {
-            0..30 => self.trade(at),
-            30..55 => self.carry(at, false),
-            55..70 => self.commit(false),
-            70..80 => self.pass(7),
+            0..20 => self.trade(at),
+            20..40 => self.trade_fix(at),
+            40..60 => self.carry(at, false),
+            60..72 => self.commit(false),
+            72..80 => self.pass(7),
             80..85 => self.cut(at),
             85..93 => self.link(at),
             93 => self.kill_gateway(at),
@@ -480,8 +490,12 @@ impl World {
                     let process = &mut self.processes[at];
                     process.gateway.closed(self.now, session, &mut process.lines);
                 }
+                self.hang_up_fix(1 - at);
             }
-            _ => self.come_back(at),
+            _ => {
+                self.come_back(at);
+                self.come_back_fix(at);
+            }
         }
         self.listen();
     }
@@ -496,7 +510,7 @@ impl World {
             self.settle();
             let (at, _) = self.clients[who].at.expect("it can log on");
             assert_eq!(self.processes[at].gateway.counts().undecided, 0, "all is decided");
-            let again = self.recovered(who, at);
+            let again = self.recovered(name, at);
             let client = &self.clients[who];
             assert_eq!(client.accepted.len() as u64, client.sent, "orders of {name} are missing");
             assert!(client.reports == again, "{name} was not told all");
@@ -504,24 +518,30 @@ impl World {
             let ids: BTreeSet<&[u8]> = again.values().map(|frame| &frame[41..53]).collect();
             assert_eq!(ids.len() as u64, client.sent, "doubles");
         }
+        self.account_fix();
     }
 }
 
 #[test]
 fn whatever_breaks_no_order_is_lost_or_doubled_and_everybody_is_told_all() {
     let seeds = std::env::var("TAPELINE_SEEDS").ok().and_then(|text| text.parse().ok());
-    let (mut sent, mut counts) = (0, [0; 4]);
+    let (mut sent, mut by_fix, mut counts) = ([0; 2], 0, [0; 4]);
     for seed in 1..=seeds.unwrap_or(15) {
         println!("seed {seed}");
         let mut world = World::new(seed);
         (0..1_500).for_each(|_| world.step());
         world.account();
-        sent += world.clients.iter().map(|client| client.sent).sum::<u64>();
+        sent[0] += world.clients.iter().map(|client| client.sent).sum::<u64>();
+        sent[1] += world.fix.iter().map(|client| client.sent).sum::<u64>();
+        by_fix += world.fix.iter().map(|client| client.again).sum::<u64>();
         counts.iter_mut().zip(world.counts).for_each(|(all, of)| *all += of);
     }
+    let [native, fix] = sent;
     println!(
-        "{sent} orders; killed: gateways {}, leaders {}, markets {}, both at once {}",
+        "{native} orders, {fix} by FIX, {by_fix} reports once more; killed: gateways {}, leaders \
+         {}, markets {}, both at once {}",
         counts[0], counts[1], counts[2], counts[3]
     );
-    assert!(sent > 1_000 && counts.iter().all(|count| *count > 25), "{sent} orders, {counts:?}");
+    assert!(native > 1_000 && fix > 1_000, "{sent:?} orders");
+    assert!(counts.iter().all(|count| *count > 25), "{counts:?}");
 }

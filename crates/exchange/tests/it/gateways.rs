@@ -10,10 +10,10 @@ use tapeline_ntg::session::Heartbeat;
 
 use crate::processes::{Client, House, Log, PATIENCE, Running, order, recovered_by, wait_for};
 
-const JOURNAL: &str = "segment-bytes = 2097152";
+pub(crate) const JOURNAL: &str = "segment-bytes = 2097152";
 
 /// How often something is killed in a test; more by `TAPELINE_KILLS`.
-fn kills() -> usize {
+pub(crate) fn kills() -> usize {
     std::env::var("TAPELINE_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(6)
 }
 

@@ -7,6 +7,7 @@ mod drop_copy;
 mod extensions;
 mod failover;
 mod fix;
+mod fix_gateways;
 mod flows;
 mod gateways;
 mod killed;
