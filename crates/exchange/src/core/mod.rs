@@ -72,12 +72,14 @@ pub use day::Plan;
 pub use operate::{Operation, Scope};
 pub use outputs::{Door, Keeping, Outputs, SessionId, Stage};
 
-pub use floor::Differs;
 pub(crate) use fix::{
     About, LOGONS_CLOSED, MAX_UNKEPT, NOTED_EVERY, Note, Numbers, OTHER, as_native, is_reject,
     msg_type, native_logon, request, write,
 };
-pub(crate) use refusals::{DOWN, ELSEWHERE, TOO_SLOW, down, down_as, instrument_of, request_kind, unknown};
+pub use floor::Differs;
+pub(crate) use refusals::{
+    DOWN, ELSEWHERE, TOO_SLOW, down, down_as, instrument_of, request_kind, unknown,
+};
 pub(crate) use standing::Nobody;
 
 use answers::Answer;

@@ -526,7 +526,7 @@ impl World {
 fn whatever_breaks_no_order_is_lost_or_doubled_and_everybody_is_told_all() {
     let seeds = std::env::var("TAPELINE_SEEDS").ok().and_then(|text| text.parse().ok());
     let (mut sent, mut by_fix, mut counts) = ([0; 2], 0, [0; 4]);
-    for seed in 1..=seeds.unwrap_or(15) {
+    for seed in 1..=seeds.unwrap_or(8) {
         println!("seed {seed}");
         let mut world = World::new(seed);
         (0..1_500).for_each(|_| world.step());
@@ -542,6 +542,6 @@ fn whatever_breaks_no_order_is_lost_or_doubled_and_everybody_is_told_all() {
          {}, markets {}, both at once {}",
         counts[0], counts[1], counts[2], counts[3]
     );
-    assert!(native > 1_000 && fix > 1_000, "{sent:?} orders");
-    assert!(counts.iter().all(|count| *count > 25), "{counts:?}");
+    assert!(native > 300 && fix > 600 && by_fix > 300, "{sent:?} orders, {by_fix} once more");
+    assert!(counts.iter().all(|count| *count > 15), "{counts:?}");
 }

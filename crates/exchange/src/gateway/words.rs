@@ -459,7 +459,13 @@ mod tests {
             Word::Resume { client: 2, at: Resume { name: Text::new("ANN"), user: 5, last: 6 } },
             Word::FixLogOn {
                 client: 8,
-                asked: FixAsked { peer: Text::new("ANN"), resets: 1, next_out: 2, last: 3, mark: 4 },
+                asked: FixAsked {
+                    peer: Text::new("ANN"),
+                    resets: 1,
+                    next_out: 2,
+                    last: 3,
+                    mark: 4,
+                },
                 logon,
             },
             Word::FixResume {
@@ -468,7 +474,15 @@ mod tests {
             },
             Word::FixBegun {
                 client: 10,
-                begun: FixBegun { first: 1, day: 2, had: 3, last: 4, mark: 5, user: 6, is_old_password: 1 },
+                begun: FixBegun {
+                    first: 1,
+                    day: 2,
+                    had: 3,
+                    last: 4,
+                    mark: 5,
+                    user: 6,
+                    is_old_password: 1,
+                },
             },
             Word::Settled,
             Word::Request { client: 3, kind: Kind::NEW, asked, frame: b"order" },

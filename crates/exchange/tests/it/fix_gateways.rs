@@ -86,7 +86,9 @@ impl Client {
         let came = match self.stream.read(&mut room) {
             Ok(0) => return false,
             Ok(len) => &room[..len],
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => &[],
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                &[]
+            }
             Err(_) => return false,
         };
         let ((now, now_ns), mut bytes, mut heard) = (log.now(), Vec::new(), Vec::new());

@@ -87,8 +87,10 @@ impl House {
         let chosen: Vec<TcpListener> = (0..if replicas { 3 } else { 1 }).map(|_| free()).collect();
         let markets: Vec<String> = chosen.iter().map(at).collect();
         let apart = |number| {
-            format!("[[gateways.apart]]\nnumber = {number}\norders-port = 1\nrecovery-port = 2\n\
-             fix-port = 3\n")
+            format!(
+                "[[gateways.apart]]\nnumber = {number}\norders-port = 1\nrecovery-port = 2\n\
+                 fix-port = 3\n"
+            )
         };
         let gateways =
             format!("[gateways]\nmarkets = {markets:?}\n{terms}\n{}{}", apart(1), apart(2));

@@ -28,9 +28,8 @@ pub(in crate::core) struct Seated {
 impl Numbers {
     /// Whether a gateway says this of a session of a user.
     pub(in crate::core) fn is_of(frame: &[u8], user: u16) -> bool {
-        Self::read(frame).is_some_and(|numbers| {
-            numbers.user == user && numbers.kind != Note::Begins as u8
-        })
+        Self::read(frame)
+            .is_some_and(|numbers| numbers.user == user && numbers.kind != Note::Begins as u8)
     }
 }
 

@@ -21,9 +21,7 @@ use tapeline_time::Time;
 
 use super::clients::{Desk, Gateway, GatewayOutputs};
 use super::requests::Request;
-use super::words::{
-    Decision, FixAsked, FixBegun, FixReport, FixResume, Verdict as Answer, Word,
-};
+use super::words::{Decision, FixAsked, FixBegun, FixReport, FixResume, Verdict as Answer, Word};
 use crate::core::{
     About, DOWN, Door, ELSEWHERE, LOGONS_CLOSED, MAX_UNKEPT, Note, OTHER, SessionId, TOO_SLOW,
     as_native, down_as, is_reject, msg_type, native_logon, request, write,
@@ -170,12 +168,7 @@ impl Gateway {
     }
 
     /// Ends all of them.
-    pub(super) fn log_out_all_fix(
-        &mut self,
-        now: Time,
-        why: &str,
-        out: &mut impl GatewayOutputs,
-    ) {
+    pub(super) fn log_out_all_fix(&mut self, now: Time, why: &str, out: &mut impl GatewayOutputs) {
         for place in self.fix.places() {
             self.log_out_fix(now, place, why, out);
         }

@@ -238,3 +238,59 @@ impl World {
         }
     }
 }
+
+/// The bytes that are on their way to a client are lost, and given back.
+fn lose(world: &mut World) -> Vec<u8> {
+    let Some((place, session, _)) = &world.fix[0].at else { panic!("it is nowhere") };
+    let to = match place {
+        Place::Gateway(at) => &mut world.processes[*at].lines.to,
+        Place::Market => &mut world.wires.to,
+    };
+    to.remove(session).unwrap_or_default()
+}
+
+#[test]
+fn what_was_sent_at_the_own_door_and_did_not_arrive_comes_at_a_gateway() {
+    let mut world = World::new(1);
+    world.settle();
+    world.connect_fix(0, Place::Market);
+    world.settle();
+    world.trade_fix(0);
+    world.commit(true);
+    assert!(!lose(&mut world).is_empty(), "a report");
+    world.hang_up_fix(0);
+    world.settle();
+    world.connect_fix(0, Place::Gateway(0));
+    world.settle();
+    assert_eq!((world.fix[0].accepted.len(), world.fix[0].again), (1, 0));
+    assert!(world.fix[0].store.next_in() > 5_000, "numbers rise");
+}
+
+#[test]
+fn a_gateway_does_not_say_that_a_client_has_what_came_behind_the_question() {
+    let mut world = World::new(1);
+    world.settle();
+    world.connect_fix(0, Place::Gateway(0));
+    world.settle();
+    world.trade_fix(0);
+    world.settle();
+    world.pass(1_000);
+    let question = lose(&mut world);
+    world.trade_fix(0);
+    world.carry(0, true);
+    world.commit(true);
+    world.carry(0, true);
+    assert!(!lose(&mut world).is_empty(), "a report");
+    let Some((_, session, _)) = world.fix[0].at else { panic!("it is nowhere") };
+    world.processes[0].lines.to.insert(session, question);
+    world.listen_fix();
+    world.carry(0, true);
+    world.commit(true);
+    world.carry(0, true);
+    world.kill_gateway(0);
+    world.settle();
+    world.connect_fix(0, Place::Gateway(1));
+    world.settle();
+    // The second one comes, and the first one does not come again.
+    assert_eq!((world.fix[0].accepted.len(), world.fix[0].again), (2, 0));
+}
