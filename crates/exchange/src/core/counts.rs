@@ -64,7 +64,8 @@ counts! {
         reports: u64 = total;
         /// Reports that were sent again.
         recovered: u64 = total;
-        /// Reports that wait until their owners log on by FIX again.
+        /// Reports that wait until their owners log on by FIX again, or say at a gateway
+        /// in a process of its own that they have them.
         fix_waiting: usize = now;
         /// Such reports that made room for later ones: their owners never get them by
         /// FIX.

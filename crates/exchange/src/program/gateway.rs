@@ -12,10 +12,11 @@ use super::run::{Counts, Named, PUBLISH, now_ns};
 /// Run a gateway of an exchange in a process of its own
 ///
 /// Clients log on here by the native gateway's protocol, for orders and at the recovery
-/// channel, and by FIX where the file gives it a fix-port; what they ask for goes to the market that the file names in [gateways], or to
-/// who leads its replicas. When that one dies, clients stay, orders wait for up to
-/// failover-ms and are refused with 9998 then, and what was not decided is said again to
-/// the next leader. When the gateway dies, its sessions end, as when a client goes.
+/// channel, and by FIX where the file gives it a fix-port; what they ask for goes to the
+/// market that the file names in [gateways], or to who leads its replicas. When that one
+/// dies, clients stay, orders wait for up to failover-ms and are refused with 9998 then,
+/// and what was not decided is said again to the next leader. When the gateway dies, its
+/// sessions end, as when a client goes.
 ///
 /// Exit status: 0 after SIGTERM, SIGINT or --seconds, 2 if it could not start.
 #[derive(clap::Args)]
