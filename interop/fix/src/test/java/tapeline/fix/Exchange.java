@@ -6,7 +6,9 @@ import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 
@@ -24,15 +26,24 @@ final class Exchange implements AutoCloseable {
 
     /** Starts one with a configuration of this text, at ports that the system chooses. */
     static Exchange start(String configuration) {
+        return start(configuration, "run");
+    }
+
+    /** Starts a gateway of one of this configuration, in a process of its own. */
+    static Exchange startGateway(String configuration, int number) {
+        return start(configuration, "gateway", "--number", Integer.toString(number));
+    }
+
+    private static Exchange start(String configuration, String... command) {
         try {
             Path directory = Files.createTempDirectory("tapeline-fix");
             Path file = directory.resolve("market.toml");
             Path ready = directory.resolve("ready");
             Files.writeString(file, configuration);
-            Exchange exchange = new Exchange(new ProcessBuilder(
-                            program(), "run", "--any-port", "--ready-file", ready.toString(), file.toString())
-                    .redirectErrorStream(true)
-                    .start());
+            List<String> words = new ArrayList<>(List.of(program()));
+            words.addAll(List.of(command));
+            words.addAll(List.of("--any-port", "--ready-file", ready.toString(), file.toString()));
+            Exchange exchange = new Exchange(new ProcessBuilder(words).redirectErrorStream(true).start());
             exchange.listen();
             exchange.awaitReady(ready);
             Files.delete(ready);
