@@ -77,8 +77,8 @@ impl Clients {
 
     /// How many are logged on.
     pub(super) fn logged_on(&self) -> usize {
-        let is_in = |client: &&Box<Client>| matches!(client.phase, Phase::In { .. });
-        self.seats.iter().flatten().filter(is_in).count()
+        let seats = self.seats.iter().flatten();
+        seats.filter(|client| matches!(client.phase, Phase::In { .. })).count()
     }
 
     fn places(&self) -> impl Iterator<Item = SessionId> + use<> {
