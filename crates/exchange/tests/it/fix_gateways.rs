@@ -185,7 +185,7 @@ fn who_speaks_fix_loses_no_report_by_kills_of_gateways_and_none_comes_twice_unsa
     let mut market = house.start();
     let mut gateways = [house.start_gateway(1), house.start_gateway(2)];
     let (mut log, mut at) = (Log::new(), 0);
-    let mut client = Client::try_log_on(&mut log, &gateways[0]).expect("let in");
+    let mut client = wait_for("to be let in", || Client::try_log_on(&mut log, &gateways[0]));
     for round in 0..kills() {
         client.trade(&mut log, 100 + round * 37 % 101);
         gateways[at].kill();
