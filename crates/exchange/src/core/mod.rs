@@ -73,8 +73,8 @@ pub use operate::{Operation, Scope};
 pub use outputs::{Door, Keeping, Outputs, SessionId, Stage};
 
 pub(crate) use fix::{
-    About, LOGONS_CLOSED, MAX_UNKEPT, NOTED_EVERY, Note, Numbers, OTHER, as_native, is_reject,
-    msg_type, native_logon, request, write,
+    About, LOGONS_CLOSED, MAX_UNKEPT, NOTED_EVERY, Note, Numbers, OTHER, Progress, as_native,
+    is_reject, msg_type, native_logon, request, write,
 };
 pub use floor::Differs;
 pub(crate) use refusals::{

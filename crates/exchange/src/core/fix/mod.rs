@@ -17,6 +17,7 @@ mod cancel;
 mod confirm;
 mod decode;
 mod encode;
+mod progress;
 mod questions;
 mod talk;
 #[cfg(test)]
@@ -35,6 +36,7 @@ use decode::Fault;
 pub(crate) use decode::request;
 pub(super) use encode::news;
 pub(crate) use encode::{About, msg_type, write};
+pub(crate) use progress::Progress;
 pub(super) use questions::OrdersAsked;
 use questions::Question;
 pub(super) use talk::FixTalk;
@@ -95,9 +97,9 @@ pub(crate) struct Desk {
     /// The day of its last logon, since 1970.
     day: u32,
     /// Of the last note in the journal: the next number, and reports by then.
-    noted: (u32, u64),
+    noted: Progress,
     /// The same of the last note that is in the journal for sure.
-    kept: (u32, u64),
+    kept: Progress,
     /// So many of the reports its client has: it said so.
     had: u64,
     /// Beginnings that are on their way to the journal, and how its client is let in
@@ -121,8 +123,8 @@ impl Desk {
             at: None,
             is_active: false,
             day: 0,
-            noted: (1, 0),
-            kept: (1, 0),
+            noted: Progress::START,
+            kept: Progress::START,
             had: 0,
             beginnings: 0,
             admission: None,
@@ -142,10 +144,9 @@ impl Desk {
         Numbers { own, peer, next_out, day: self.day, told, user, kind: note as u8, unsure }
     }
 
-    /// Numbers that were used since a note and for no report of the market.
-    fn used_since(&self, (next_out, told_then): (u32, u64), told: u64) -> u32 {
-        let used = self.store.next_out().saturating_sub(next_out);
-        used.saturating_sub((told - told_then) as u32)
+    /// How far it is, with so many reports.
+    const fn progress(&self, told: u64) -> Progress {
+        Progress { next_out: self.store.next_out(), told }
     }
 
     /// Takes a report. Returns the bytes that go out, none if the user is away.
@@ -340,7 +341,7 @@ impl Desks {
     pub(super) fn may_answer(&mut self, user: u16) -> bool {
         let told = self.told(user);
         let desk = self.desk(user);
-        desk.used_since(desk.kept, told) < MAX_UNKEPT
+        desk.progress(told).unreported_since(desk.kept) < MAX_UNKEPT
     }
 
     /// An answer to a user who is there, which is not kept.
@@ -430,11 +431,11 @@ impl Desks {
     pub(super) fn take_note(&mut self, user: u16, note: Note) -> Option<Numbers> {
         let told = self.told(user);
         let desk = self.desk(user);
-        if note == Note::Numbers && desk.used_since(desk.noted, told) < NOTED_EVERY {
+        if note == Note::Numbers && desk.progress(told).unreported_since(desk.noted) < NOTED_EVERY {
             return None;
         }
         let numbers = desk.numbers(note, (user, told));
-        desk.noted = (numbers.next_out, told);
+        desk.noted = Progress { next_out: numbers.next_out, told };
         Some(numbers)
     }
 
@@ -447,7 +448,7 @@ impl Desks {
             || desk.beginnings > 0
             || desk.before.is_none() && desk.store.next_out() > 1;
         if is_own && desk.apart == 0 {
-            desk.kept = (numbers.next_out, numbers.told);
+            desk.kept = Progress { next_out: numbers.next_out, told: numbers.told };
             if numbers.kind == Note::Begins as u8 {
                 self.begun(user);
             }

@@ -2,11 +2,8 @@
 
 use tapeline_fix::{CompIds, Store, Writer};
 
-use crate::core::{NOTED_EVERY, Note, Numbers};
+use crate::core::{NOTED_EVERY, Note, Numbers, Progress};
 use crate::gateway::words::{FixBegun, FixReport};
-
-/// How far numbers were: the next one, and the reports by then.
-type Mark = (u32, u64);
 
 /// What outlives a connection of a user.
 #[derive(Debug)]
@@ -22,9 +19,9 @@ pub(super) struct Session {
     pub(super) mark: u64,
     /// What the market was told last, by which request, while that is not decided; and
     /// what it keeps for sure.
-    noted: Mark,
+    noted: Progress,
     request: Option<u64>,
-    kept: Mark,
+    kept: Progress,
     frame: Vec<u8>,
 }
 
@@ -38,9 +35,9 @@ impl Session {
             last: 0,
             had: 0,
             mark: 0,
-            noted: (1, 0),
+            noted: Progress::START,
             request: None,
-            kept: (1, 0),
+            kept: Progress::START,
             frame: Vec::with_capacity(1024),
         }
     }
@@ -54,7 +51,7 @@ impl Session {
         }
         self.had = self.had.max(had);
         (self.ids, self.day, self.last, self.mark, self.user) = (ids, day, last, mark, user);
-        self.kept = (self.store.next_out(), last);
+        self.kept = self.progress();
         (self.noted, self.request) = (self.kept, None);
     }
 
@@ -79,20 +76,18 @@ impl Session {
         frame
     }
 
-    /// Numbers that were used since, and for no report.
-    fn used_since(&self, (next_out, last): Mark) -> u32 {
-        let used = self.store.next_out().saturating_sub(next_out);
-        used.saturating_sub(self.last.saturating_sub(last) as u32)
+    const fn progress(&self) -> Progress {
+        Progress { next_out: self.store.next_out(), told: self.last }
     }
 
-    /// How many such numbers the market may not know of.
-    pub(super) fn unkept(&self) -> u32 {
-        self.used_since(self.kept)
+    /// How many numbers of no report the market may not know of.
+    pub(super) const fn unkept(&self) -> u32 {
+        self.progress().unreported_since(self.kept)
     }
 
     /// Whether the market has to hear of its numbers.
-    pub(super) fn is_due(&self) -> bool {
-        self.used_since(self.noted) >= NOTED_EVERY
+    pub(super) const fn is_due(&self) -> bool {
+        self.progress().unreported_since(self.noted) >= NOTED_EVERY
     }
 
     /// What the market was told may be decided: it keeps it then.
@@ -111,12 +106,11 @@ impl Session {
 
     /// What the market is to be told, by a request.
     pub(super) fn take_note(&mut self, note: Note, request: u64) -> Numbers {
-        let next_out = self.store.next_out();
-        (self.noted, self.request) = ((next_out, self.last), Some(request));
+        (self.noted, self.request) = (self.progress(), Some(request));
         Numbers {
             own: self.ids.own,
             peer: self.ids.peer,
-            next_out,
+            next_out: self.noted.next_out,
             day: self.day,
             told: self.last,
             user: self.user,
