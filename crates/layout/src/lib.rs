@@ -23,6 +23,9 @@
 //! assert_eq!(bytes[12..16], *b"BOB\0");
 //! assert_eq!(Cancel::read(&bytes), Some(cancel));
 //! ```
+//!
+//! Numbers are little-endian; those of `Name: 17, big endian, fill 0 { … }` are
+//! big-endian ([`BigEndian`]).
 
 mod records;
 
@@ -42,27 +45,42 @@ pub trait Field: Copy {
     fn get(bytes: &[u8]) -> Self;
 }
 
+/// What a field of a big-endian message can be. A type of a protocol implements
+/// the one of the two that the protocol has, so that none is read the wrong way
+/// round.
+pub trait BigEndian: Copy {
+    /// How many bytes it has.
+    const LEN: usize;
+
+    /// Writes it to bytes of this length.
+    fn put(self, out: &mut [u8]);
+
+    /// Reads it from bytes of this length.
+    fn get(bytes: &[u8]) -> Self;
+}
+
 macro_rules! number {
-    ($($type:ty),*) => {$(
-        impl Field for $type {
+    ($order:ident, $to_bytes:ident, $from_bytes:ident: $($type:ty),*) => {$(
+        impl $order for $type {
             const LEN: usize = size_of::<$type>();
 
             #[inline]
             fn put(self, out: &mut [u8]) {
-                out.copy_from_slice(&self.to_le_bytes());
+                out.copy_from_slice(&self.$to_bytes());
             }
 
             #[inline]
             fn get(bytes: &[u8]) -> Self {
                 let mut own = [0; size_of::<$type>()];
                 own.copy_from_slice(bytes);
-                Self::from_le_bytes(own)
+                Self::$from_bytes(own)
             }
         }
     )*};
 }
 
-number!(u8, u16, u32, u64, i8, i32, i64);
+number!(Field, to_le_bytes, from_le_bytes: u8, u16, u32, u64, i8, i32, i64);
+number!(BigEndian, to_be_bytes, from_be_bytes: u8, u16, u32, u64, i8, i32, i64);
 
 /// A text of at most `N` bytes, filled up with `FILL`: 0 or a space.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -142,6 +160,20 @@ impl<const N: usize, const FILL: u8> Field for Text<N, FILL> {
     }
 }
 
+impl<const N: usize, const FILL: u8> BigEndian for Text<N, FILL> {
+    const LEN: usize = N;
+
+    #[inline]
+    fn put(self, out: &mut [u8]) {
+        Field::put(self, out);
+    }
+
+    #[inline]
+    fn get(bytes: &[u8]) -> Self {
+        Field::get(bytes)
+    }
+}
+
 /// Whether fields, as places and lengths, stand one behind the other within a
 /// message.
 #[doc(hidden)]
@@ -158,11 +190,19 @@ pub const fn is_in_order(fields: &[(usize, usize)], from: usize, len: usize) -> 
 }
 
 /// Makes a struct of a message's table: its name and length, what fills reserved
-/// bytes, and for each field its place, name and type. Its head, which comes
-/// before the first field, is left to the protocol.
+/// bytes, whether numbers are `big endian`, and for each field its place, name and
+/// type. Its head, which comes before the first field, is left to the protocol.
 #[macro_export]
 macro_rules! message {
-    ($(#[$doc:meta])* $name:ident: $len:literal, fill $fill:literal {
+    ($(#[$doc:meta])* $name:ident: $len:literal, fill $fill:literal { $($fields:tt)* }) => {
+        $crate::message!(@of [$crate::Field] $(#[$doc])* $name: $len, $fill { $($fields)* });
+    };
+    ($(#[$doc:meta])* $name:ident: $len:literal, big endian, fill $fill:literal {
+        $($fields:tt)*
+    }) => {
+        $crate::message!(@of [$crate::BigEndian] $(#[$doc])* $name: $len, $fill { $($fields)* });
+    };
+    (@of [$order:path] $(#[$doc:meta])* $name:ident: $len:literal, $fill:literal {
         $($(#[$field_doc:meta])* $at:literal => $field:ident: $type:ty),* $(,)?
     }) => {
         $(#[$doc])*
@@ -177,7 +217,7 @@ macro_rules! message {
 
             /// Place and length of each field.
             pub const FIELDS: &'static [(usize, usize)] =
-                &[$(($at, <$type as $crate::Field>::LEN),)*];
+                &[$(($at, <$type as $order>::LEN),)*];
 
             /// The message, with its head left empty.
             #[must_use]
@@ -188,9 +228,9 @@ macro_rules! message {
                 }
                 #[allow(unused_mut, reason = "a message may have no fields")]
                 let mut out = [$fill; $len];
-                $($crate::Field::put(
+                $(<$type as $order>::put(
                     self.$field,
-                    &mut out[$at..$at + <$type as $crate::Field>::LEN],
+                    &mut out[$at..$at + <$type as $order>::LEN],
                 );)*
                 out
             }
@@ -203,8 +243,8 @@ macro_rules! message {
                     return None;
                 }
                 Some(Self {
-                    $($field: $crate::Field::get(
-                        &bytes[$at..$at + <$type as $crate::Field>::LEN],
+                    $($field: <$type as $order>::get(
+                        &bytes[$at..$at + <$type as $order>::LEN],
                     ),)*
                 })
             }
@@ -237,6 +277,24 @@ mod tests {
             /// A text.
             8 => text: Text<3, b' '>,
         }
+    }
+
+    message! {
+        /// The same the other way round.
+        Reversed: 12, big endian, fill 0x20 {
+            /// A number.
+            2 => number: i32,
+            /// A text.
+            8 => text: Text<3, b' '>,
+        }
+    }
+
+    #[test]
+    fn numbers_of_big_endian_messages_begin_with_the_highest_byte() {
+        let reversed = Reversed { number: -2, text: Text::new("ab") };
+        let bytes = reversed.to_bytes();
+        assert_eq!(bytes, *b"  \xff\xff\xff\xfe  ab  ");
+        assert_eq!(Reversed::read(&bytes), Some(reversed));
     }
 
     #[test]
