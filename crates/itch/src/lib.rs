@@ -1,5 +1,12 @@
 //! Market data of Nasdaq: `TotalView`-ITCH 5.0, every order and trade of all
-//! instruments, in numbered messages.
+//! instruments, in the numbered messages of `MoldUDP64`.
+//!
+//! ```text
+//!  publisher ──packets──▶ multicast A ─┐
+//!      │         the same ▶ multicast B ─┴▶ reader ──messages in order──▶ books
+//!      │                                    │ ▲
+//!      └── messages again, by datagram ◀────┘ │  a hole
+//! ```
 //!
 //! Bytes come in, messages come out, and the other way round; sockets and clocks are
 //! elsewhere. All numbers are big-endian, prices have four decimals:
@@ -21,8 +28,10 @@
 mod error;
 mod field;
 mod message;
+mod mold;
+mod reader;
 
-pub use error::ItchError;
+pub use error::{ItchError, MoldError};
 pub use field::{Price4, Price8, Timestamp};
 pub use message::{
     AddAttributedOrder, AddOrder, Alpha, Body, BrokenTrade, CrossTrade, DirectListing, Executed,
@@ -30,3 +39,5 @@ pub use message::{
     OperationalHalt, OrderCancelled, OrderDeleted, OrderReplaced, ParticipantPosition, RegSho,
     RetailInterest, StockDirectory, SystemEvent, Trade, TradingAction,
 };
+pub use mold::{END_OF_SESSION, PACKET_BYTES, Packer, Packet, PacketHead, SessionName};
+pub use reader::{Limits, Outputs, Reader, ReaderCounts, State};
