@@ -9,7 +9,6 @@ use tapeline_rwf::{DataType, Domain};
 
 use crate::FeedError;
 use crate::book::{Action, Book, Order, Side, Trade};
-use crate::items::{self, DOMAINS};
 use crate::market_state::{self, MarketState};
 use crate::published::{Instrument, Payloads};
 use crate::update::Update;
@@ -88,7 +87,7 @@ impl ExchangeFeed {
         of.time_ns = time_ns;
         note_state(of, message);
         for action in actions.into_iter().flatten() {
-            of.book.apply_noting(&action, &mut of.touched);
+            of.act(&action);
         }
     }
 
@@ -178,7 +177,7 @@ impl ExchangeFeed {
     pub fn restart(&mut self) {
         self.orders = Books::default();
         for of in self.instruments.values_mut() {
-            of.book.apply_noting(&Action::Clear, &mut of.touched);
+            of.act(&Action::Clear);
         }
     }
 
@@ -190,11 +189,7 @@ impl ExchangeFeed {
     pub fn publish(&mut self, mut each: impl FnMut(&str, &Update<'_>)) -> Result<(), FeedError> {
         let Self { instruments, payloads, .. } = self;
         for of in instruments.values_mut().filter(|of| !of.touched.is_empty()) {
-            let written = payloads.write(of);
-            let encode = |error| FeedError::Encode { item: of.name.clone(), error };
-            written.map_err(encode)?;
-            payloads.updates().for_each(|update| each(&of.name, &update));
-            of.touched.clear();
+            payloads.publish(of, &mut each)?;
         }
         Ok(())
     }
@@ -210,21 +205,14 @@ impl ExchangeFeed {
         name: &str,
         out: &mut Vec<u8>,
     ) -> Result<Option<DataType>, FeedError> {
-        let Some(of) = self.instrument(name).filter(|_| DOMAINS.contains(&domain)) else {
-            return Ok(None);
-        };
-        let written = items::append_image(domain, (name, &of.book), of.market.as_ref(), out);
-        let encode = |error| FeedError::Encode { item: name.to_owned(), error };
-        written.map(|()| Some(items::container_type(domain))).map_err(encode)
+        self.instrument(name).map_or(Ok(None), |of| of.image(domain, out))
     }
 }
 
 /// Notes what a message says besides orders and trades.
 fn note_state(of: &mut Instrument, message: &Message) {
-    let Some(state) = &mut of.market else { return };
-    let before = *state;
     let nano = |price: Price| price.0 * NANO_PER_UNIT;
-    match message {
+    of.say(|state| match message {
         Message::SymbolDirectory(said) => {
             let close = said.previous_close.0;
             state.previous_close_nano = (close.0 > 0).then(|| nano(close));
@@ -262,10 +250,7 @@ fn note_state(of: &mut Instrument, message: &Message) {
             }
         }
         _ => {}
-    }
-    if before != *state {
-        of.touched.market.get_or_insert(before);
-    }
+    });
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 //! * [`Recording`]: a recorded market, with true prices and times, as order
 //!   book, price levels and quotes of each instrument.
 //! * [`ExchangeFeed`]: market data of an exchange, as MITCH carries it, as the same.
+//! * [`NasdaqFeed`]: the same of Nasdaq, as ITCH carries it.
 //! * [`DataFile`]: one image and some updates for any item, encoded once, with
 //!   a place for a time stamp: for measurements and tests.
 //! * [`ItemList`]: names to publish or to ask for.
@@ -44,6 +45,7 @@ mod exchange;
 mod item_list;
 mod items;
 mod market_state;
+mod nasdaq;
 mod published;
 mod recording;
 mod update;
@@ -53,5 +55,6 @@ pub use data_file::{DEFAULT_STAMP_FIELD, DataFile};
 pub use error::FeedError;
 pub use exchange::ExchangeFeed;
 pub use item_list::ItemList;
+pub use nasdaq::NasdaqFeed;
 pub use recording::{Event, Pace, Recording};
 pub use update::{Update, UpdateKind};

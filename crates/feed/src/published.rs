@@ -1,8 +1,9 @@
 //! What changes of an instrument, as payloads of its three items.
 
-use tapeline_rwf::{Domain, EncodeError, Encoded, UpdateType};
+use tapeline_rwf::{DataType, Domain, EncodeError, Encoded, UpdateType};
 
-use crate::book::{Book, Touched};
+use crate::FeedError;
+use crate::book::{Action, Book, Touched};
 use crate::items::{self, DOMAINS};
 use crate::market_state::MarketState;
 use crate::update::{Update, UpdateKind};
@@ -34,6 +35,36 @@ impl Instrument {
     pub(crate) fn new(id: u32, name: String) -> Self {
         Self { id, name, book: Book::new(), touched: Touched::default(), time_ns: 0, market: None }
     }
+
+    /// What happens to its book.
+    pub(crate) fn act(&mut self, action: &Action) {
+        self.book.apply_noting(action, &mut self.touched);
+    }
+
+    /// Its market says something; what it said before is kept if it is something else.
+    pub(crate) fn say(&mut self, change: impl FnOnce(&mut MarketState)) {
+        let Some(state) = &mut self.market else { return };
+        let before = *state;
+        change(state);
+        if before != *state {
+            self.touched.market.get_or_insert(before);
+        }
+    }
+
+    /// Appends the item of a domain as it is now to `out`; `None` if it has none.
+    pub(crate) fn image(
+        &self,
+        domain: Domain,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<DataType>, FeedError> {
+        if !DOMAINS.contains(&domain) {
+            return Ok(None);
+        }
+        let (name, market) = (self.name.as_str(), self.market.as_ref());
+        let written = items::append_image(domain, (name, &self.book), market, out);
+        let encode = |error| FeedError::Encode { item: name.to_owned(), error };
+        written.map(|()| Some(items::container_type(domain))).map_err(encode)
+    }
 }
 
 impl Payloads {
@@ -45,6 +76,20 @@ impl Payloads {
                 Some(Update { domain, kind: (*kind)?, payload })
             },
         )
+    }
+
+    /// Gives what has changed of an instrument since the last call, to `each` with its
+    /// name.
+    pub(crate) fn publish(
+        &mut self,
+        of: &mut Instrument,
+        each: &mut impl FnMut(&str, &Update<'_>),
+    ) -> Result<(), FeedError> {
+        let encode = |error| FeedError::Encode { item: of.name.clone(), error };
+        self.write(of).map_err(encode)?;
+        self.updates().for_each(|update| each(&of.name, &update));
+        of.touched.clear();
+        Ok(())
     }
 
     /// Writes what an event changes.
