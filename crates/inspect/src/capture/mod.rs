@@ -16,7 +16,9 @@ mod tcp;
 mod utc;
 
 pub use frame::{Frame, is_frame_stream};
-pub use packets::{CaptureError, OnSegment, is_capture, read_segments};
+pub use packets::{
+    CaptureError, Datagram, OnDatagram, OnSegment, is_capture, read_datagrams, read_segments,
+};
 pub use session::{Seen, Session, Side};
 pub use tcp::{Reassembly, Segment, TcpEvent, TcpLimits};
 pub use utc::utc;

@@ -1,4 +1,4 @@
-//! TCP segments out of capture files.
+//! TCP segments and UDP datagrams out of capture files.
 
 use std::io::{self, Read};
 use std::net::{IpAddr, SocketAddr};
@@ -49,6 +49,24 @@ struct Interface {
 /// Who takes a segment with its time, and says whether to go on.
 pub type OnSegment<'s> = &'s mut dyn FnMut(u64, &Segment<'_>) -> ControlFlow<()>;
 
+/// A UDP datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Datagram<'p> {
+    /// Who sent it.
+    pub source: SocketAddr,
+    /// To whom, or to which group.
+    pub destination: SocketAddr,
+    /// What it carries.
+    pub payload: &'p [u8],
+}
+
+/// Who takes a datagram with its time, and says whether to go on.
+pub type OnDatagram<'s> = &'s mut dyn FnMut(u64, &Datagram<'_>) -> ControlFlow<()>;
+
+/// Who takes a packet with its time, if it holds what is looked for, and says whether
+/// to go on.
+type OnPacket<'s> = &'s mut dyn FnMut(u64, &SlicedPacket<'_>) -> Option<ControlFlow<()>>;
+
 /// Reads packets; gives each TCP segment with its time in nanoseconds since
 /// 1970, until `on_segment` breaks. Returns how many packets hold something
 /// else or nothing readable.
@@ -56,6 +74,22 @@ pub fn read_segments(
     reader: impl Read + Send,
     on_segment: OnSegment<'_>,
 ) -> Result<u64, CaptureError> {
+    read_packets(reader, &mut |time_ns, packet| {
+        segment(packet).map(|segment| on_segment(time_ns, &segment))
+    })
+}
+
+/// The same of UDP datagrams; those that IP has cut to pieces count as unreadable.
+pub fn read_datagrams(
+    reader: impl Read + Send,
+    on_datagram: OnDatagram<'_>,
+) -> Result<u64, CaptureError> {
+    read_packets(reader, &mut |time_ns, packet| {
+        datagram(packet).map(|datagram| on_datagram(time_ns, &datagram))
+    })
+}
+
+fn read_packets(reader: impl Read + Send, on_packet: OnPacket<'_>) -> Result<u64, CaptureError> {
     let mut reader = open(reader).map_err(|error| match error {
         PcapError::ReadError => CaptureError::Read,
         _ => CaptureError::NotACapture,
@@ -67,7 +101,7 @@ pub fn read_segments(
         let step = match reader.next() {
             Ok((len, block)) => {
                 number += 1;
-                if file.block(&block, on_segment).is_break() {
+                if file.block(&block, on_packet).is_break() {
                     return Ok(file.other_packets);
                 }
                 Step::Taken(len)
@@ -154,7 +188,7 @@ struct File {
 }
 
 impl File {
-    fn block(&mut self, block: &PcapBlockOwned<'_>, on_segment: OnSegment<'_>) -> ControlFlow<()> {
+    fn block(&mut self, block: &PcapBlockOwned<'_>, on_packet: OnPacket<'_>) -> ControlFlow<()> {
         match block {
             PcapBlockOwned::LegacyHeader(header) => {
                 let units_per_s =
@@ -166,7 +200,7 @@ impl File {
                 if let Some(interface) = self.interfaces.first().copied() {
                     let units = u64::from(packet.ts_sec) * interface.units_per_s
                         + u64::from(packet.ts_usec);
-                    return self.packet(interface, units, packet.data, on_segment);
+                    return self.packet(interface, units, packet.data, on_packet);
                 }
             }
             PcapBlockOwned::NG(Block::SectionHeader(_)) => self.interfaces.clear(),
@@ -180,12 +214,12 @@ impl File {
             PcapBlockOwned::NG(Block::EnhancedPacket(packet)) => {
                 if let Some(interface) = self.interfaces.get(packet.if_id as usize).copied() {
                     let units = u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low);
-                    return self.packet(interface, units, packet.packet_data(), on_segment);
+                    return self.packet(interface, units, packet.packet_data(), on_packet);
                 }
             }
             PcapBlockOwned::NG(Block::SimplePacket(packet)) => {
                 if let Some(interface) = self.interfaces.first().copied() {
-                    return self.packet(interface, 0, packet.packet_data(), on_segment);
+                    return self.packet(interface, 0, packet.packet_data(), on_packet);
                 }
             }
             PcapBlockOwned::NG(_) => {}
@@ -198,19 +232,17 @@ impl File {
         interface: Interface,
         units: u64,
         data: &[u8],
-        on_segment: OnSegment<'_>,
+        on_packet: OnPacket<'_>,
     ) -> ControlFlow<()> {
         let units_per_s = interface.units_per_s.max(1);
         let seconds = (units / units_per_s).saturating_add_signed(interface.offset_s);
         let fraction = u128::from(units % units_per_s) * 1_000_000_000 / u128::from(units_per_s);
         let time_ns = seconds.saturating_mul(1_000_000_000).saturating_add(fraction as u64);
-        match slice(interface.link, data).as_ref().and_then(segment) {
-            Some(segment) => on_segment(time_ns, &segment),
-            None => {
-                self.other_packets += 1;
-                ControlFlow::Continue(())
-            }
-        }
+        let packet = slice(interface.link, data);
+        packet.and_then(|packet| on_packet(time_ns, &packet)).unwrap_or_else(|| {
+            self.other_packets += 1;
+            ControlFlow::Continue(())
+        })
     }
 }
 
@@ -232,9 +264,9 @@ fn slice(link: Linktype, data: &[u8]) -> Option<SlicedPacket<'_>> {
     }
 }
 
-/// The TCP segment in a packet.
-fn segment<'p>(packet: &SlicedPacket<'p>) -> Option<Segment<'p>> {
-    let (source, destination): (IpAddr, IpAddr) = match packet.net.as_ref()? {
+/// Who sent a packet, and to whom.
+fn ends(packet: &SlicedPacket<'_>) -> Option<(IpAddr, IpAddr)> {
+    Some(match packet.net.as_ref()? {
         NetSlice::Ipv4(ip) => {
             (ip.header().source_addr().into(), ip.header().destination_addr().into())
         }
@@ -242,7 +274,12 @@ fn segment<'p>(packet: &SlicedPacket<'p>) -> Option<Segment<'p>> {
             (ip.header().source_addr().into(), ip.header().destination_addr().into())
         }
         NetSlice::Arp(_) => return None,
-    };
+    })
+}
+
+/// The TCP segment in a packet.
+fn segment<'p>(packet: &SlicedPacket<'p>) -> Option<Segment<'p>> {
+    let (source, destination) = ends(packet)?;
     let Some(TransportSlice::Tcp(tcp)) = &packet.transport else { return None };
     Some(Segment {
         source: SocketAddr::new(source, tcp.source_port()),
@@ -252,6 +289,17 @@ fn segment<'p>(packet: &SlicedPacket<'p>) -> Option<Segment<'p>> {
         is_ack: tcp.ack(),
         is_reset: tcp.rst(),
         payload: tcp.payload(),
+    })
+}
+
+/// The UDP datagram in a packet.
+fn datagram<'p>(packet: &SlicedPacket<'p>) -> Option<Datagram<'p>> {
+    let (source, destination) = ends(packet)?;
+    let Some(TransportSlice::Udp(udp)) = &packet.transport else { return None };
+    Some(Datagram {
+        source: SocketAddr::new(source, udp.source_port()),
+        destination: SocketAddr::new(destination, udp.destination_port()),
+        payload: udp.payload(),
     })
 }
 
@@ -265,4 +313,59 @@ pub fn is_capture(bytes: &[u8]) -> bool {
         PCAPNG_MAGIC,
     ];
     MAGIC.iter().any(|magic| bytes.starts_with(magic))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A packet of raw IPv4: 10.0.0.1 port 0x1001 to 239.1.2.3 port 0x2002.
+    const UDP: &[u8] = b"\x45\0\0\x1f\0\0\0\0\x01\x11\0\0\x0a\0\0\x01\xef\x01\x02\x03\
+        \x10\x01\x20\x02\0\x0b\0\0abc";
+    const TCP: &[u8] = b"\x45\0\0\x28\0\0\0\0\x01\x06\0\0\x0a\0\0\x01\x0a\0\0\x02\
+        \x10\x01\x20\x02\0\0\0\x01\0\0\0\0\x50\x02\0\0\0\0\0\0";
+
+    /// A capture with times in nanoseconds, of raw IP.
+    fn capture(packets: &[(u32, &[u8])]) -> Vec<u8> {
+        let mut file = 0xa1b2_3c4d_u32.to_le_bytes().to_vec();
+        file.extend(b"\x02\0\x04\0\0\0\0\0\0\0\0\0\xff\xff\0\0\x65\0\0\0");
+        for (ns, packet) in packets {
+            for word in [1, *ns, packet.len() as u32, packet.len() as u32] {
+                file.extend(word.to_le_bytes());
+            }
+            file.extend(*packet);
+        }
+        file
+    }
+
+    #[test]
+    fn datagrams_are_read_with_their_times_and_ends() {
+        let file = capture(&[(5, UDP), (6, TCP), (7, &UDP[..20]), (8, UDP)]);
+        let mut found = Vec::new();
+        let others = read_datagrams(file.as_slice(), &mut |time_ns, datagram| {
+            assert_eq!(datagram.source, "10.0.0.1:4097".parse().expect("an address"));
+            assert_eq!(datagram.destination, "239.1.2.3:8194".parse().expect("an address"));
+            found.push((time_ns, datagram.payload.to_vec()));
+            ControlFlow::Continue(())
+        });
+        assert_eq!(others.expect("a whole capture"), 2);
+        assert_eq!(found, [5, 8].map(|ns| (1_000_000_000 + ns, b"abc".to_vec())));
+        let mut segments = 0;
+        let others = read_segments(file.as_slice(), &mut |_, _| {
+            segments += 1;
+            ControlFlow::Continue(())
+        });
+        assert_eq!((others.expect("a whole capture"), segments), (3, 1));
+    }
+
+    #[test]
+    fn whoever_has_enough_reads_no_more() {
+        let file = capture(&[(5, UDP), (6, UDP)]);
+        let mut found = 0;
+        let read = read_datagrams(file.as_slice(), &mut |_, _| {
+            found += 1;
+            ControlFlow::Break(())
+        });
+        assert_eq!((read.is_ok(), found), (true, 1));
+    }
 }
