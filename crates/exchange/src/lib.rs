@@ -22,7 +22,10 @@ pub use crate::core::{
 };
 pub use distribution::Distribution;
 pub use error::{ExchangeError, OperateError};
-pub use feeding::{FeedConfig, FeedCounts, FeedHandler, FeedOutputs, FeedSockets, Feeding, Link};
+pub use feeding::{
+    FeedConfig, FeedCounts, FeedHandler, FeedOutputs, FeedSockets, Feeding, Handler, Link,
+    NasdaqConfig, NasdaqCounts, NasdaqHandler, NasdaqSockets, Origin, Playing, Published, Speed,
+};
 pub use flow::{Flow, Message, MessageKind, Report, Runner, hash};
 pub use gateway::{Gateway, GatewayConfig, GatewayCounts, GatewayOutputs};
 pub use market::Market;

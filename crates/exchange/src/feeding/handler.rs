@@ -9,6 +9,8 @@ use tapeline_mitch::{Message, Outputs, Progress, Reader, Requester, State};
 use tapeline_rwf::{DataType, Domain};
 use tapeline_time::Time;
 
+use super::items::{Handler, Published};
+
 /// What a feed handler reads.
 #[derive(Clone, Debug)]
 pub struct FeedConfig {
@@ -133,7 +135,7 @@ pub struct FeedHandler {
     segment: String,
     silence: Duration,
     heard: Option<Time>,
-    pub(super) counts: FeedCounts,
+    counts: FeedCounts,
 }
 
 impl FeedHandler {
@@ -153,22 +155,6 @@ impl FeedHandler {
             silence: config.silence,
             heard: None,
             counts: FeedCounts::default(),
-        }
-    }
-
-    /// Whether what is published may not be what it should.
-    pub fn is_stale(&self, now: Time) -> bool {
-        let is_silent = self.heard.is_none_or(|heard| now.since(heard) > self.silence);
-        self.desk.is_stale || is_silent
-    }
-
-    /// What it has counted.
-    pub fn counts(&self, now: Time) -> FeedCounts {
-        FeedCounts {
-            units_ignored: self.reader.ignored(),
-            messages: self.desk.messages,
-            stale: u64::from(self.is_stale(now)),
-            ..self.counts
         }
     }
 
@@ -270,27 +256,48 @@ impl FeedHandler {
         self.ask(now, out);
     }
 
-    /// Gives what has changed since the last call, item by item; nothing while a
-    /// snapshot is under way, whose half nobody should see.
-    pub fn publish(&mut self, each: impl FnMut(&str, &Update<'_>)) -> Result<(), FeedError> {
+    /// The books, for whoever compares them.
+    pub const fn feed(&self) -> &ExchangeFeed {
+        &self.desk.feed
+    }
+}
+
+impl Handler for FeedHandler {
+    type Counts = FeedCounts;
+
+    fn is_stale(&self, now: Time) -> bool {
+        let is_silent = self.heard.is_none_or(|heard| now.since(heard) > self.silence);
+        self.desk.is_stale || is_silent
+    }
+
+    fn counts(&self, now: Time, published: &Published) -> FeedCounts {
+        let Published { items, stales, images, updates } = *published;
+        FeedCounts {
+            units_ignored: self.reader.ignored(),
+            messages: self.desk.messages,
+            stales,
+            stale: u64::from(self.is_stale(now)),
+            items,
+            images,
+            updates,
+            ..self.counts
+        }
+    }
+
+    /// Nothing while a snapshot is under way, whose half nobody should see.
+    fn publish(&mut self, each: impl FnMut(&str, &Update<'_>)) -> Result<(), FeedError> {
         match self.reader.state() {
             State::Snapshot => Ok(()),
             _ => self.desk.feed.publish(each),
         }
     }
 
-    /// Appends an item as it is now, as [`ExchangeFeed::image`] does.
-    pub fn image(
+    fn image(
         &self,
         domain: Domain,
         name: &str,
         out: &mut Vec<u8>,
     ) -> Result<Option<DataType>, FeedError> {
         self.desk.feed.image(domain, name, out)
-    }
-
-    /// The books, for whoever compares them.
-    pub const fn feed(&self) -> &ExchangeFeed {
-        &self.desk.feed
     }
 }

@@ -6,11 +6,11 @@ use tapeline_api::{
     ApiError, ItemHandle, PublishSpec, PublisherEvent, PublisherHandler, RefreshHead, StatusHead,
     Submissions,
 };
-use tapeline_feed::{FeedError, UpdateKind};
-use tapeline_rwf::{DataState, Domain, Encoded, State, StateCode, StreamState};
+use tapeline_feed::{FeedError, Update, UpdateKind};
+use tapeline_rwf::{DataState, DataType, Domain, Encoded, State, StateCode, StreamState};
 use tapeline_time::Time;
 
-use super::handler::{FeedCounts, FeedHandler};
+use super::handler::FeedHandler;
 
 /// What every instrument is published as.
 const DOMAINS: [Domain; 3] =
@@ -20,10 +20,47 @@ const LOSS: &str = "market data of the exchange is missing";
 
 type Handles = HashMap<String, [ItemHandle; DOMAINS.len()]>;
 
+/// What has been published at a hub.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Published {
+    /// Items.
+    pub items: usize,
+    /// Times that items became suspect.
+    pub stales: u64,
+    /// Images sent.
+    pub images: u64,
+    /// Updates sent.
+    pub updates: u64,
+}
+
+/// What decides, whichever exchange it reads.
+pub trait Handler {
+    /// What it counts.
+    type Counts;
+
+    /// Whether what is published may not be what it should.
+    fn is_stale(&self, now: Time) -> bool;
+
+    /// What it has counted, and what was published of it.
+    fn counts(&self, now: Time, published: &Published) -> Self::Counts;
+
+    /// Gives what has changed since the last call, item by item.
+    fn publish(&mut self, each: impl FnMut(&str, &Update<'_>)) -> Result<(), FeedError>;
+
+    /// Appends an item as it is now; `None` if there is no such item.
+    fn image(
+        &self,
+        domain: Domain,
+        name: &str,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<DataType>, FeedError>;
+}
+
 /// A feed handler, and what of it a hub has.
-pub struct Feeding {
+pub struct Feeding<H = FeedHandler> {
     /// What decides.
-    pub handler: FeedHandler,
+    pub handler: H,
+    published: Published,
     service: String,
     handles: Handles,
     /// What the hub was told of the items.
@@ -40,11 +77,12 @@ const fn state(is_suspect: bool) -> State<'static> {
     }
 }
 
-impl Feeding {
+impl<H: Handler> Feeding<H> {
     /// A feed handler that publishes to a service.
-    pub fn new(handler: FeedHandler, service: &str) -> Self {
+    pub fn new(handler: H, service: &str) -> Self {
         Self {
             handler,
+            published: Published::default(),
             service: service.to_owned(),
             handles: Handles::new(),
             is_suspect: true,
@@ -60,8 +98,9 @@ impl Feeding {
     }
 
     /// What it has counted.
-    pub fn counts(&self, now: Time) -> FeedCounts {
-        FeedCounts { items: self.handles.len() * DOMAINS.len(), ..self.handler.counts(now) }
+    pub fn counts(&self, now: Time) -> H::Counts {
+        let items = self.handles.len() * DOMAINS.len();
+        self.handler.counts(now, &Published { items, ..self.published })
     }
 
     /// Publishes what has changed, and whether it is good.
@@ -70,7 +109,7 @@ impl Feeding {
         let was_suspect = std::mem::replace(&mut self.is_suspect, is_suspect);
         if is_suspect && !was_suspect {
             tracing::warn!("items are suspect");
-            self.handler.counts.stales += 1;
+            self.published.stales += 1;
             for handle in self.handles.values().flatten() {
                 let _ = submissions.status(*handle, &StatusHead::of(state(true)));
             }
@@ -85,7 +124,7 @@ impl Feeding {
     }
 
     fn publish_changes(&mut self, submissions: &mut Submissions<'_>) -> Result<(), FeedError> {
-        let Self { handler, handles, is_suspect, buffer, .. } = self;
+        let Self { handler, published, handles, is_suspect, buffer, .. } = self;
         let (mut images, mut updates) = (0, 0);
         let mut new = Vec::new();
         handler.publish(|name, update| {
@@ -112,8 +151,8 @@ impl Feeding {
                 }
             }
         })?;
-        handler.counts.images += images;
-        handler.counts.updates += updates;
+        published.images += images;
+        published.updates += updates;
         for name in new {
             match open(&self.service, &name, submissions) {
                 Ok(opened) => self.handles.insert(name.clone(), opened),
@@ -142,7 +181,7 @@ impl Feeding {
     }
 
     fn image(&mut self, domain: Domain, name: &str, submissions: &mut Submissions<'_>) {
-        let Self { handler, handles, is_suspect, buffer, .. } = self;
+        let Self { handler, published, handles, is_suspect, buffer, .. } = self;
         let at = DOMAINS.iter().position(|known| *known == domain).unwrap_or(0);
         let Some(handle) = handles.get(name).map(|handles| handles[at]) else { return };
         buffer.clear();
@@ -150,7 +189,7 @@ impl Feeding {
             Ok(Some(kind)) => {
                 let head = RefreshHead { state: state(*is_suspect), ..RefreshHead::default() };
                 let _ = submissions.refresh(handle, &head, &Encoded::new(kind, buffer));
-                handler.counts.images += 1;
+                published.images += 1;
             }
             Ok(None) => {}
             Err(error) => self.failure = Some(error.to_string()),
@@ -167,7 +206,7 @@ fn open(
     Ok([open(DOMAINS[0])?, open(DOMAINS[1])?, open(DOMAINS[2])?])
 }
 
-impl PublisherHandler for Feeding {
+impl<H: Handler> PublisherHandler for Feeding<H> {
     fn event(&mut self, event: PublisherEvent<'_>, submissions: &mut Submissions<'_>) {
         match event {
             PublisherEvent::Ready => tracing::info!(service = self.service, "published at the hub"),

@@ -1,4 +1,4 @@
-//! The feed handler: from lines of market data to items at a hub.
+//! The feed handlers: from lines of market data to items at a hub.
 //!
 //! ```text
 //!  line A ─┐                                        ┌─▶ market by order
@@ -11,13 +11,21 @@
 //! | room | holds |
 //! |---|---|
 //! | [`FeedHandler`] | which line is right, what is asked for again, whether items are good; no I/O |
-//! | [`Feeding`] | the items at a hub |
-//! | [`FeedSockets`] | the sockets |
+//! | [`NasdaqHandler`] | the same of Nasdaq, whose messages can be had again by datagram |
+//! | [`Feeding`] | the items of either at a hub |
+//! | [`FeedSockets`], [`NasdaqSockets`] | the sockets |
+//! | [`Playing`] | when packets of a capture are due |
 
 mod handler;
 mod items;
+mod nasdaq;
+mod nasdaq_sockets;
+mod playing;
 mod sockets;
 
 pub use handler::{FeedConfig, FeedCounts, FeedHandler, FeedOutputs, Link};
-pub use items::Feeding;
+pub use items::{Feeding, Handler, Published};
+pub use nasdaq::{NasdaqConfig, NasdaqCounts, NasdaqHandler, Origin};
+pub use nasdaq_sockets::NasdaqSockets;
+pub use playing::{Playing, Speed};
 pub use sockets::FeedSockets;

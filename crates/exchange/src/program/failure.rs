@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use tapeline_exchange::ExchangeError;
+use tapeline_inspect::capture::CaptureError;
 use thiserror::Error;
 
 const PROGRAM: &str = "tapeline-exchange";
@@ -29,6 +30,14 @@ pub(crate) enum Failure {
     /// There is nothing to replay.
     #[error("no journal is named: give --journal DIR, or `dir` in [journal]")]
     NoJournal,
+    /// A capture cannot be played.
+    #[error("{}: {error}", path.display())]
+    Capture {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        error: CaptureError,
+    },
     /// Signals cannot be caught.
     #[error("cannot catch signals: {0}")]
     Signals(io::Error),

@@ -88,7 +88,19 @@ pub(super) fn publisher(
     Ok(Publisher::new(publishing)?)
 }
 
-fn address(text: &str) -> Result<SocketAddr, Failure> {
+/// The hubs that are given, else those of the file.
+pub(super) fn hubs(config: &Config, given: &[Server]) -> Result<Vec<Server>, Failure> {
+    if !given.is_empty() {
+        return Ok(given.to_vec());
+    }
+    let hub = |text: &String| {
+        let failed = |error| ExchangeError::Config(format!("[feed] hub: {error}"));
+        Ok(text.parse().map_err(failed)?)
+    };
+    config.feed.hub.iter().map(hub).collect()
+}
+
+pub(super) fn address(text: &str) -> Result<SocketAddr, Failure> {
     let failed = |what: &str| ExchangeError::Config(format!("{text}: {what}"));
     let mut found = text.to_socket_addrs().map_err(|error| failed(&error.to_string()))?;
     Ok(found.next().ok_or_else(|| failed("no such host"))?)
@@ -105,17 +117,7 @@ pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
     let snapshot = at(&args.snapshot, config.market_data.snapshot_port)?;
     let mut sockets = FeedSockets::new(&config.lines(), replay, snapshot)?;
     let mut feeding = Feeding::new(FeedHandler::new(&feed_config(&config)), &config.feed.service);
-    let hubs = match args.hub.is_empty() {
-        false => args.hub.clone(),
-        true => {
-            let hub = |text: &String| {
-                let failed = |error| ExchangeError::Config(format!("[feed] hub: {error}"));
-                text.parse().map_err(failed)
-            };
-            config.feed.hub.iter().map(hub).collect::<Result<_, _>>()?
-        }
-    };
-    let mut publisher = publisher(&config, hubs)?;
+    let mut publisher = publisher(&config, hubs(&config, &args.hub)?)?;
     let mut ready = Ready::default();
     watch.announce(&mut ready);
     ready.write(args.common.ready_file.as_deref())?;

@@ -9,6 +9,7 @@ mod gateways;
 mod instruments;
 mod log;
 mod matching;
+mod nasdaq;
 mod operate;
 mod ready;
 mod replay;
@@ -39,11 +40,12 @@ pub(crate) struct Cli {
 enum Command {
     Run(run::Args),
     Feed(feed::Args),
+    Nasdaq(nasdaq::Args),
     Gateway(gateway::Args),
     Demo(demo::Args),
     Match(matching::Args),
     Replay(replay::Args),
-    /// Print all that an exchange and its feed handler count, as Markdown
+    /// Print all that an exchange and feed handlers count, as Markdown
     Counters,
 }
 
@@ -53,6 +55,7 @@ impl Cli {
         let done = match &self.command {
             Command::Run(args) => run::run(args),
             Command::Feed(args) => feed::run(args),
+            Command::Nasdaq(args) => nasdaq::run(args),
             Command::Gateway(args) => gateway::run(args),
             Command::Demo(args) => demo::run(args),
             Command::Match(args) => matching::run(args),

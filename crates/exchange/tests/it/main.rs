@@ -11,6 +11,7 @@ mod fix_gateways;
 mod flows;
 mod gateways;
 mod killed;
+mod nasdaq;
 mod no_allocation;
 mod operators;
 mod pegged;

@@ -1,0 +1,192 @@
+//! The feed handler of Nasdaq: from captures, and from sockets with a server that has
+//! messages again.
+
+use std::cell::Cell;
+use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use tapeline_exchange::{
+    Handler, Line, NasdaqConfig, NasdaqCounts, NasdaqHandler, NasdaqSockets, Origin, Playing,
+    Published,
+};
+use tapeline_feed::Side;
+use tapeline_inspect::capture::read_datagrams;
+use tapeline_itch::{
+    AddOrder, Alpha, Body, Executed, Limits, Message, OrderReplaced, Packer, PacketHead, Price4,
+    StockDirectory, SystemEvent, TradingAction,
+};
+use tapeline_time::{MonotonicClock, Time};
+
+/// 2026-11-30 14:30 UTC, half past nine in New York.
+const OPEN_NS: u64 = 1_796_049_000_000_000_000;
+const MIDNIGHT_NS: u64 = 1_796_014_800_000_000_000;
+
+fn handler() -> NasdaqHandler {
+    let (suffix, silence) = (".O".to_owned(), Duration::from_secs(60));
+    NasdaqHandler::new(&NasdaqConfig { suffix, limits: Limits::default(), silence })
+}
+
+/// A morning in packets of one message each, the first one's number is 1.
+fn morning() -> Vec<Vec<u8>> {
+    let stock = Alpha::new("AAPL");
+    let add = |order, side, price| {
+        AddOrder { order, side, shares: 100, stock, price: Price4(price) }.into()
+    };
+    let state = TradingAction { stock, state: b'T', reason: Alpha::default() };
+    let bodies: [Body; 8] = [
+        SystemEvent { event: b'Q' }.into(),
+        StockDirectory { stock, ..StockDirectory::default() }.into(),
+        state.into(),
+        add(1, b'B', 1_895_000),
+        add(2, b'S', 1_896_000),
+        Executed { order: 1, shares: 40, trade: 9 }.into(),
+        OrderReplaced { order: 2, new_order: 3, shares: 70, price: Price4(1_897_000) }.into(),
+        add(4, b'B', 1_894_000),
+    ];
+    let mut packets = Vec::new();
+    let mut packer = Packer::new("20261130A", 1);
+    for (body, number) in bodies.into_iter().zip(0..) {
+        let locate = if number == 0 { 0 } else { 7 };
+        let mut bytes = Vec::new();
+        Message::new(locate, 34_200_000_000_000 + number, body).append(&mut bytes);
+        packer.push(&bytes, &mut |_| unreachable!("each goes alone"));
+        packer.flush(&mut |packet| packets.push(packet.to_vec()));
+    }
+    packets
+}
+
+/// What the books of the morning are at its end.
+fn is_whole(handler: &NasdaqHandler) {
+    let book = handler.feed().book("AAPL.O").expect("a book");
+    let orders: Vec<_> = book.orders().map(|(id, of)| (id, of.side, of.size)).collect();
+    assert_eq!(orders, [(1, Side::Bid, 60), (3, Side::Ask, 70), (4, Side::Bid, 100)]);
+    let last = book.trades().last.expect("a trade");
+    assert_eq!((last.price_nano, last.size), (189_500_000_000, 40));
+    assert_eq!(last.time_ns, MIDNIGHT_NS + 34_200_000_000_005);
+}
+
+/// A capture of raw IPv4 with times in nanoseconds: packets by the last byte of their
+/// group, with how many milliseconds after the opening they came.
+fn capture(packets: &[(u64, u8, &[u8])]) -> Vec<u8> {
+    let mut file = 0xa1b2_3c4d_u32.to_le_bytes().to_vec();
+    file.extend(b"\x02\0\x04\0\0\0\0\0\0\0\0\0\xff\xff\0\0\x65\0\0\0");
+    for (ms, group, payload) in packets {
+        let at_ns = OPEN_NS + ms * 1_000_000;
+        let len = 28 + payload.len() as u32;
+        for word in [(at_ns / 1_000_000_000) as u32, (at_ns % 1_000_000_000) as u32, len, len] {
+            file.extend(word.to_le_bytes());
+        }
+        file.extend(b"\x45\0");
+        file.extend((len as u16).to_be_bytes());
+        file.extend(b"\0\0\0\0\x01\x11\0\0\x0a\0\0\x01\xe9\x36\x0c");
+        file.push(*group);
+        file.extend(b"\x10\x01\x67\x75");
+        file.extend((len as u16 - 20).to_be_bytes());
+        file.extend(b"\0\0");
+        file.extend(*payload);
+    }
+    file
+}
+
+/// Plays a capture; returns what there is at its end.
+fn play(file: &[u8], speed: &str) -> (NasdaqHandler, NasdaqCounts) {
+    let (mut handler, mut line_a) = (handler(), None);
+    let mut playing = Playing::new(speed.parse().expect("a speed"), Time::ZERO);
+    read_datagrams(file, &mut |captured_ns, datagram| {
+        playing.due(captured_ns);
+        let is_a = datagram.destination == *line_a.get_or_insert(datagram.destination);
+        let origin = if is_a { Origin::LineA } else { Origin::LineB };
+        handler.packet((playing.now(), captured_ns), origin, datagram.payload, |_| {});
+        ControlFlow::Continue(())
+    })
+    .expect("a whole capture");
+    let counts = handler.counts(playing.now(), &Published::default());
+    (handler, counts)
+}
+
+#[test]
+fn a_capture_of_two_lines_leads_to_the_same_at_any_speed() {
+    let packets = morning();
+    // Each line lacks what the other one has, and they are not in step.
+    let mut both: Vec<(u64, u8, &[u8])> = Vec::new();
+    for (packet, at) in packets.iter().zip(0..) {
+        if at % 3 != 1 {
+            both.push((10 * at, 111, packet));
+        }
+        if at % 3 != 2 {
+            both.push((10 * at + 1, 112, packet));
+        }
+    }
+    let file = capture(&both);
+    assert_eq!(&file[40..60], b"\x45\0\0\x3e\0\0\0\0\x01\x11\0\0\x0a\0\0\x01\xe9\x36\x0c\x6f");
+    for speed in ["1", "1000", "max"] {
+        let (handler, counts) = play(&file, speed);
+        is_whole(&handler);
+        let found = (counts.packets_a, counts.packets_b, counts.messages, counts.holes);
+        assert_eq!(found, (5, 6, 8, 0), "at {speed}");
+        assert_eq!((counts.stale, counts.messages_unreadable, counts.messages_unknown), (0, 0, 0));
+    }
+}
+
+#[test]
+fn what_a_capture_lacks_makes_its_items_suspect() {
+    let packets = morning();
+    let times = (0..).step_by(200);
+    let one: Vec<(u64, u8, &[u8])> = packets
+        .iter()
+        .zip(times)
+        .filter(|(_, at)| *at != 600)
+        .map(|(packet, at)| (at, 111, packet.as_slice()))
+        .collect();
+    let (_, counts) = play(&capture(&one), "max");
+    assert_eq!((counts.holes, counts.stale), (1, 1), "{counts:?}");
+    assert!(counts.requests > 1, "nobody answers: {counts:?}");
+}
+
+#[test]
+fn what_the_lines_lose_is_had_again_by_datagram() {
+    let packets = morning();
+    let here = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
+    let line = Line { to: here, interface: Ipv4Addr::UNSPECIFIED, ttl: 1 };
+    let server = UdpSocket::bind(here).expect("a port");
+    server.set_nonblocking(true).expect("a socket");
+    let again = server.local_addr().expect("bound");
+    let mut sockets = NasdaqSockets::new(&[line, line], Some(again)).expect("ports");
+    let lines: Vec<_> = sockets.addresses().collect();
+    let sender = UdpSocket::bind(here).expect("a port");
+    // Nobody gets the messages from 4 to 6; line B has what line A lacks else.
+    for (number, packet) in (1..).zip(&packets).filter(|(number, _)| !(4..=6).contains(number)) {
+        sender.send_to(packet, lines[number % 2]).expect("loopback takes it");
+    }
+    let (mut handler, clock) = (handler(), MonotonicClock::start());
+    let (began, mut asked) = (Instant::now(), Vec::new());
+    let was_stale = Cell::new(false);
+    loop {
+        let clocks = (|| clock.now(), || OPEN_NS);
+        sockets.turn(Duration::from_millis(1), clocks, &mut handler);
+        let is_stale = handler.is_stale(clock.now());
+        let counts = handler.counts(clock.now(), &Published::default());
+        was_stale.set(was_stale.get() || is_stale && counts.holes > 0);
+        if counts.messages == packets.len() as u64 {
+            assert!(!is_stale && counts.packets_again >= 3, "{counts:?}");
+            break;
+        }
+        let mut room = [0; 64];
+        while let Ok((len, from)) = server.recv_from(&mut room) {
+            let request = PacketHead::read(&room[..len]).expect("a request");
+            asked.push((request.first, request.count));
+            // The first request is lost on its way.
+            if asked.len() > 1 {
+                let first = request.first as usize - 1;
+                for packet in &packets[first..first + usize::from(request.count)] {
+                    server.send_to(packet, from).expect("loopback takes it");
+                }
+            }
+        }
+        assert!(began.elapsed() < Duration::from_secs(60), "{counts:?} {asked:?}");
+    }
+    is_whole(&handler);
+    assert!(was_stale.get(), "items were suspect meanwhile");
+    assert_eq!(asked[..2], [(4, 3); 2], "what both lack, once more");
+}
