@@ -11,8 +11,8 @@ const HEAD: &str = "\
 # Counters of the exchange
 
 What `tapeline exchange run`, `demo`, `gateway`, `feed` and `nasdaq` count, at the admin port \
-as `exchange`, `gateway`, `feed` and `nasdaq` ([exchange.md](exchange.md)); how names and kinds are to be read is said in \
-[counters.md](counters.md).
+as `exchange`, `gateway`, `feed` and `nasdaq` ([exchange.md](exchange.md)); how names and \
+kinds are to be read is said in [counters.md](counters.md).
 
 This page is printed by `tapeline exchange counters`.
 ";
