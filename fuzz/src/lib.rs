@@ -2,6 +2,7 @@
 
 pub mod fix;
 pub mod hub;
+pub mod itch;
 pub mod json;
 pub mod mitch;
 pub mod ntg;

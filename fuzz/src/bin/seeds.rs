@@ -329,6 +329,12 @@ fn market_seeds() {
         // Logged on, both hear each other; then the message, and what comes of it.
         write("ntg_session", &name, &[1, 7, 8, 9], &[1, kind, 4, 1, 2, 3, 4, 0, 9, 4, 5]);
     }
+    for (kind, _) in tapeline_itch::Body::LENGTHS {
+        write("itch_codec", &format!("type-{kind:02x}"), &[*kind], &[1; 50]);
+    }
+    // A session, a hole that is asked for and filled; one that is lost; another session.
+    let steps = [[0, 17, 2], [0, 20, 1], [3, 2, 5], [0, 16, 3], [0, 99, 1], [3, 2, 4]];
+    write("itch_reader", "holes", &[], &steps.concat());
     for (place, (kind, _)) in tapeline_mitch::Message::LENGTHS.iter().enumerate() {
         let name = format!("type-{kind:02x}");
         write("mitch_codec", &name, &[*kind], &[1; 40]);
