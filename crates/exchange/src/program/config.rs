@@ -17,6 +17,7 @@ use toml::Spanned;
 
 use super::gateways::GatewaySection;
 use super::instruments::{self, InstrumentSection};
+use super::nasdaq::NasdaqSection;
 use super::replicas::ReplicaSection;
 
 const NS_PER_S: u64 = 1_000_000_000;
@@ -24,6 +25,8 @@ const NS_PER_S: u64 = 1_000_000_000;
 /// What an exchange is without a file: open all day to everybody on this host, with
 /// market data to two ports of it.
 const DEFAULT: &str = include_str!("default.toml");
+
+const NOTHING_TRADED: &str = "nothing is traded; give an [[instrument]] with id and name";
 
 /// The file.
 #[derive(Clone, Debug, Deserialize)]
@@ -45,6 +48,8 @@ pub(crate) struct Config {
     pub(crate) gateways: GatewaySection,
     #[serde(default)]
     pub(crate) feed: Feed,
+    /// With it the file may be for the feed handler of Nasdaq alone.
+    pub(crate) nasdaq: Option<NasdaqSection>,
     #[serde(default)]
     pub(crate) admin: Admin,
     #[serde(default, rename = "instrument")]
@@ -336,8 +341,8 @@ impl Config {
     fn parse(file: &str, text: &str) -> Result<Self, ExchangeError> {
         let fault = |what: String| ExchangeError::Config(format!("{file}: {}", what.trim_end()));
         let config: Self = toml::from_str(text).map_err(|error| fault(error.to_string()))?;
-        if config.instruments.is_empty() {
-            return Err(fault("nothing is traded; give an [[instrument]] with id and name".into()));
+        if config.instruments.is_empty() && config.nasdaq.is_none() {
+            return Err(fault(NOTHING_TRADED.into()));
         }
         for (at, instrument) in config.instruments.iter().enumerate() {
             if config.instruments[..at].iter().any(|other| other.id == instrument.id) {
@@ -364,7 +369,9 @@ impl Config {
             }
         }
         let replicas = config.replicas.members.get_ref().len();
-        let fault_in = config.replicas.fault().or_else(|| config.gateways.fault(replicas));
+        let of_nasdaq = config.nasdaq.as_ref().and_then(NasdaqSection::fault);
+        let fault_in =
+            config.replicas.fault().or_else(|| config.gateways.fault(replicas)).or(of_nasdaq);
         if let Some((at, what)) = fault_in {
             let line = text[..at].lines().count().max(1);
             return Err(fault(format!("line {line}: {what}")));
@@ -408,6 +415,9 @@ impl Config {
 
     /// The exchange.
     pub(crate) fn venue(&self, epoch_ns: u64) -> Result<VenueConfig, ExchangeError> {
+        if self.instruments.is_empty() {
+            return Err(ExchangeError::Config(NOTHING_TRADED.to_owned()));
+        }
         let Self { gateway, market_data, limits, .. } = self;
         let user = |user: &User| UserConfig {
             name: user.name.clone(),

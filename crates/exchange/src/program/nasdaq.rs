@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use serde::Deserialize;
 use tapeline_api::{Publisher, Server};
 use tapeline_ending::{Stop, Verdict};
 use tapeline_exchange::{
@@ -15,6 +16,7 @@ use tapeline_exchange::{
 use tapeline_inspect::capture::{CaptureError, Datagram, read_datagrams};
 use tapeline_itch::Limits;
 use tapeline_time::{MonotonicClock, Time};
+use toml::Spanned;
 
 use super::Common;
 use super::failure::Failure;
@@ -25,8 +27,8 @@ use super::run::{Counts, Named, now_ns};
 /// How long a turn waits: the hub is looked after in between.
 const WAIT: Duration = Duration::from_millis(5);
 
-/// Heartbeats come each second; after so long without one nothing is known any more.
-const SILENCE: Duration = Duration::from_secs(5);
+/// A and B.
+const MOST_LINES: usize = 2;
 
 /// Packets of a capture between two turns.
 const PACKETS_OF_A_TURN: u32 = 64;
@@ -42,6 +44,8 @@ const PACKETS_OF_A_TURN: u32 = 64;
 /// With --capture, a pcap or pcapng file is played instead, at any speed; it stays at
 /// the hub when it is over.
 ///
+/// What [nasdaq] in the configuration says goes where there is no option for it.
+///
 /// Exit status: 0 after SIGTERM, SIGINT or --seconds, 2 if it could not start or
 /// the hub refused its login.
 #[derive(clap::Args)]
@@ -54,12 +58,12 @@ pub(crate) struct Args {
     hub: Vec<Server>,
 
     /// A line: a multicast group, or an address of this host; once or twice
-    #[arg(long = "line", value_name = "GROUP:PORT", required_unless_present = "capture")]
+    #[arg(long = "line", value_name = "GROUP:PORT")]
     lines: Vec<SocketAddrV4>,
 
     /// The address of the interface for multicast
-    #[arg(long, value_name = "ADDRESS", default_value_t = Ipv4Addr::UNSPECIFIED)]
-    interface: Ipv4Addr,
+    #[arg(long, value_name = "ADDRESS")]
+    interface: Option<Ipv4Addr>,
 
     /// Where messages can be had again
     #[arg(long, value_name = "HOST:PORT")]
@@ -74,8 +78,94 @@ pub(crate) struct Args {
     speed: Speed,
 
     /// What follows the symbol in the names of items
-    #[arg(long, value_name = "TEXT", default_value = "")]
+    #[arg(long, value_name = "TEXT")]
+    suffix: Option<String>,
+}
+
+/// What the file says of Nasdaq.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub(crate) struct NasdaqSection {
+    /// Groups, or addresses of this host: line A, and line B.
+    lines: Spanned<Vec<SocketAddrV4>>,
+    interface: Ipv4Addr,
+    /// Where messages can be had again.
+    again: Option<String>,
+    /// What follows the symbol in the names of items.
     suffix: String,
+    /// How long the other line has to fill a hole.
+    hold_ms: u64,
+    /// How long an answer may take before the request is sent again, and how often.
+    patience_ms: u64,
+    attempts: u32,
+    /// Heartbeats come each second; after so long without one nothing is known any more.
+    silence_ms: u64,
+}
+
+impl Default for NasdaqSection {
+    fn default() -> Self {
+        let Limits { hold, patience, attempts, .. } = Limits::default();
+        Self {
+            lines: Spanned::new(0..0, Vec::new()),
+            interface: Ipv4Addr::UNSPECIFIED,
+            again: None,
+            suffix: String::new(),
+            hold_ms: hold.as_millis() as u64,
+            patience_ms: patience.as_millis() as u64,
+            attempts,
+            silence_ms: 5_000,
+        }
+    }
+}
+
+impl NasdaqSection {
+    /// What is wrong with it, and where in the text.
+    pub(crate) fn fault(&self) -> Option<(usize, String)> {
+        let lines = self.lines.get_ref().len();
+        let what = || format!("{lines} lines are given; the same comes by two at most, A and B");
+        (lines > MOST_LINES).then(|| (self.lines.span().start, what()))
+    }
+
+    /// With what the command line says instead.
+    fn with(mut self, args: &Args) -> Result<Self, Failure> {
+        if !args.lines.is_empty() {
+            self.lines = Spanned::new(0..0, args.lines.clone());
+        }
+        if let Some((_, what)) = self.fault() {
+            return Err(ExchangeError::Config(what).into());
+        }
+        self.interface = args.interface.unwrap_or(self.interface);
+        self.again = args.again.clone().or(self.again);
+        self.suffix = args.suffix.clone().unwrap_or(self.suffix);
+        if args.capture.is_some() {
+            (self.lines, self.again) = (Spanned::new(0..0, Vec::new()), None);
+        } else if self.lines.get_ref().is_empty() {
+            let what = "no line to read; give --line GROUP:PORT, lines of [nasdaq] in the file, or \
+                        --capture FILE";
+            return Err(ExchangeError::Config(what.to_owned()).into());
+        }
+        Ok(self)
+    }
+
+    fn handler(&self) -> NasdaqHandler {
+        NasdaqHandler::new(&NasdaqConfig {
+            suffix: self.suffix.clone(),
+            limits: Limits {
+                hold: Duration::from_millis(self.hold_ms),
+                patience: Duration::from_millis(self.patience_ms),
+                attempts: self.attempts,
+                ..Limits::default()
+            },
+            silence: Duration::from_millis(self.silence_ms),
+        })
+    }
+
+    fn sockets(&self) -> Result<NasdaqSockets, Failure> {
+        let line = |to: &SocketAddrV4| Line { to: *to, interface: self.interface, ttl: 1 };
+        let lines: Vec<Line> = self.lines.get_ref().iter().map(line).collect();
+        let again = self.again.as_deref().map(feed::address).transpose()?;
+        Ok(NasdaqSockets::new(&lines, again)?)
+    }
 }
 
 impl Named for NasdaqCounts {
@@ -182,14 +272,9 @@ fn origin(line_a: SocketAddr, datagram: &Datagram<'_>) -> Origin {
 pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
     let (config, mut watch) = args.common.start()?;
     let stop = args.common.stop()?;
-    let limits = Limits::default();
-    let suffix = args.suffix.clone();
-    let handler = NasdaqHandler::new(&NasdaqConfig { suffix, limits, silence: SILENCE });
+    let section = config.nasdaq.clone().unwrap_or_default().with(args)?;
     let publisher = feed::publisher(&config, feed::hubs(&config, &args.hub)?)?;
-    let line = |to: &SocketAddrV4| Line { to: *to, interface: args.interface, ttl: 1 };
-    let lines: Vec<Line> = args.lines.iter().map(line).collect();
-    let again = args.again.as_deref().map(feed::address).transpose()?;
-    let sockets = NasdaqSockets::new(&lines, again)?;
+    let sockets = section.sockets()?;
     let mut ready = Ready::default();
     for (address, name) in sockets.addresses().zip(["line-a", "line-b"]) {
         ready.add(name, address);
@@ -197,7 +282,7 @@ pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
     watch.announce(&mut ready);
     ready.write(args.common.ready_file.as_deref())?;
     let mut shell = Shell {
-        feeding: Feeding::new(handler, &config.feed.service),
+        feeding: Feeding::new(section.handler(), &config.feed.service),
         publisher,
         counts: Counts::new(&watch, "nasdaq", &[])?,
         clock: MonotonicClock::start(),

@@ -28,6 +28,7 @@ mod standing;
 mod support;
 mod trade_cancels;
 mod traders;
+mod watching;
 mod whole_day;
 mod whole_loop;
 mod whole_system;

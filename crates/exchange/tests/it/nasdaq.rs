@@ -2,8 +2,11 @@
 //! messages again.
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::fs;
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::ops::ControlFlow;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use tapeline_exchange::{
@@ -16,7 +19,12 @@ use tapeline_itch::{
     AddOrder, Alpha, Body, Executed, Limits, Message, OrderReplaced, Packer, PacketHead, Price4,
     StockDirectory, SystemEvent, TradingAction,
 };
+use tapeline_omm::market::fid;
 use tapeline_time::{MonotonicClock, Time};
+use tempfile::tempdir;
+
+use crate::processes::{PATIENCE, PROGRAM, Running};
+use crate::watching::{SERVICE, Watching, consumer, node};
 
 /// 2026-11-30 14:30 UTC, half past nine in New York.
 const OPEN_NS: u64 = 1_796_049_000_000_000_000;
@@ -189,4 +197,75 @@ fn what_the_lines_lose_is_had_again_by_datagram() {
     is_whole(&handler);
     assert!(was_stale.get(), "items were suspect meanwhile");
     assert_eq!(asked[..2], [(4, 3); 2], "what both lack, once more");
+}
+
+/// The program, with a file and further words.
+fn process(dir: &std::path::Path, words: &[&str]) -> Running {
+    let log = dir.join("log");
+    let child = Command::new(PROGRAM)
+        .args(["nasdaq", "--log", "info"])
+        .args(words)
+        .arg(dir.join("nasdaq.toml"))
+        .stdin(Stdio::null())
+        .stderr(fs::File::create(&log).expect("room"))
+        .spawn()
+        .expect("the program");
+    Running { child, ports: BTreeMap::new(), log }
+}
+
+#[test]
+fn a_captured_morning_is_what_a_consumer_sees() {
+    let dir = tempdir().expect("a folder");
+    let (mut node, packets) = (node(), morning());
+    let file = dir.path().join("morning.pcap");
+    let all: Vec<_> = packets.iter().zip(0..).map(|(packet, ms)| (ms, 111, &packet[..])).collect();
+    fs::write(&file, capture(&all)).expect("room");
+    let hub = node.hubs().next().expect("a hub").listening()[0];
+    let text =
+        format!("[feed]\nhub = [\"{hub}\"]\nservice = \"{SERVICE}\"\n[nasdaq]\nsuffix = \".O\"\n");
+    fs::write(dir.path().join("nasdaq.toml"), text).expect("room");
+    let path = file.to_str().expect("a text");
+    let mut feed = process(dir.path(), &["--capture", path, "--speed", "max"]);
+    let (mut consumer, mut watching) = (consumer(&node), Watching::of("AAPL.O"));
+    let began = Instant::now();
+    let of = |row: &BTreeMap<i16, String>, wanted: &[i16]| {
+        wanted.iter().map(|id| row.get(id).cloned().unwrap_or_default()).collect::<Vec<_>>()
+    };
+    let (orders, levels, quote) = loop {
+        node.turn(node.now());
+        watching.turn(&mut consumer);
+        let [orders, levels, quote] = &watching.rows;
+        if watching.is_good() && orders.len() == 3 {
+            let rows = |rows: &BTreeMap<_, _>, ids: &[i16]| {
+                rows.values().map(|row| of(row, ids).join(" ")).collect::<Vec<_>>()
+            };
+            let wanted = [fid::ORDER_PRC, fid::ORDER_SIZE];
+            let best = [fid::BID, fid::BIDSIZE, fid::ASK, fid::ASKSIZE, fid::TRDPRC_1];
+            break (rows(orders, &wanted), rows(levels, &wanted), rows(quote, &best));
+        }
+        let said = || fs::read_to_string(&feed.log).unwrap_or_default();
+        assert!(began.elapsed() < PATIENCE, "{:?} {:?} {}", watching.states, watching.rows, said());
+        assert!(!feed.has_ended(), "it ended");
+    };
+    assert_eq!(orders, ["189.50 60", "189.70 70", "189.40 100"]);
+    assert_eq!(levels, ["189.40 100", "189.50 60", "189.70 70"]);
+    assert_eq!(quote, ["189.50 60 189.70 70 189.50"]);
+}
+
+#[test]
+fn without_a_line_or_with_one_too_many_it_says_what_to_do() {
+    let dir = tempdir().expect("a folder");
+    for (lines, wanted) in [
+        ("", "lines of [nasdaq]"),
+        (r#"lines = ["239.0.0.1:1", "239.0.0.2:1", "239.0.0.3:1"]"#, "line 2: 3 lines are given"),
+        (r#"line = ["239.0.0.1:1"]"#, "unknown field `line`"),
+    ] {
+        let file = dir.path().join("nasdaq.toml");
+        fs::write(&file, format!("[nasdaq]\n{lines}\n")).expect("room");
+        let mut feed = process(dir.path(), &[]);
+        let status = feed.child.wait().expect("it ends");
+        let said = fs::read_to_string(&feed.log).expect("a file");
+        assert_eq!(status.code(), Some(2), "{said}");
+        assert!(said.contains(wanted), "{said}");
+    }
 }

@@ -10,119 +10,26 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use tapeline_api::{
-    Consumer, ConsumerConfig, ConsumerEvent, Handle, ItemSpec, Login, Publisher, PublisherConfig,
-    Requests, Server, ServiceSpec,
-};
-use tapeline_backbone::{Carrier, PortSettings, Role};
-use tapeline_channel::Idle;
+use tapeline_api::{Consumer, Login, Publisher, PublisherConfig, Server, ServiceSpec};
 use tapeline_exchange::{
     Door, ExchangeConfig, FeedConfig, FeedHandler, FeedSockets, Feeding, Line, Venue, VenueConfig,
 };
-use tapeline_hub::HubConfig;
 use tapeline_instrument::{Session, Side};
 use tapeline_matching::BookId;
-use tapeline_node::{HubPart, NewPolicy, Node, NodeConfig, ServerPart};
+use tapeline_node::Node;
 use tapeline_ntg::{Initiator, Limits, Message};
-use tapeline_omm::market::{Book, fid};
-use tapeline_rwf::{DataState, DataType, Domain, Encoded, MapAction, StreamState};
-use tapeline_server::ServerConfig;
+use tapeline_omm::market::fid;
+use tapeline_rwf::{DataState, Domain};
 use tapeline_time::{MonotonicClock, Time};
 
 use crate::processes::{PROGRAM, Running, own_address};
 use crate::recorded_orders::{self, Asking};
 use crate::recording;
 use crate::support::{EPOCH_NS, config, new, order};
+use crate::watching::{SERVICE, Watching, consumer, node};
 
 /// However busy the machine is, what is waited for has come by then.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-const SERVICE: &str = "EXCHANGE";
-const DOMAINS: [Domain; 3] =
-    [Domain::MARKET_BY_ORDER, Domain::MARKET_BY_PRICE, Domain::MARKET_PRICE];
-
-/// Rows by key, each with its fields as texts; a quote is one row.
-type Rows = BTreeMap<Vec<u8>, BTreeMap<i16, String>>;
-
-/// What the consumer knows.
-#[derive(Default)]
-struct Watching {
-    handles: Vec<Handle>,
-    rows: [Rows; DOMAINS.len()],
-    states: [Option<(StreamState, DataState)>; DOMAINS.len()],
-    suspects: usize,
-}
-
-fn texts(list: &tapeline_rwf::FieldList<'_>) -> BTreeMap<i16, String> {
-    let dictionary = tapeline_omm::dictionary::FieldDictionary::builtin();
-    let fields = list.iter().map(|field| field.expect("a field"));
-    let text = |field: tapeline_rwf::FieldEntry<'_>| {
-        let kind = dictionary.field(field.field_id).expect("is defined").rwf_type;
-        let text = match field.primitive(kind).expect("a value") {
-            tapeline_rwf::Primitive::Real(real) => real.to_string(),
-            tapeline_rwf::Primitive::Rmtes(text) => String::from_utf8_lossy(text).into_owned(),
-            other => format!("{other:?}"),
-        };
-        (field.field_id, text)
-    };
-    fields.map(text).collect()
-}
-
-impl Watching {
-    fn apply(&mut self, at: usize, payload: &Encoded<'_>, is_image: bool) {
-        if is_image {
-            self.rows[at].clear();
-        }
-        if payload.data_type() == DataType::FIELD_LIST {
-            let list = payload.field_list().expect("fields");
-            self.rows[at].entry(Vec::new()).or_default().extend(texts(&list));
-            return;
-        }
-        for row in Book::decode(payload).expect("a book").rows() {
-            let row = row.expect("a row");
-            match row.action {
-                MapAction::DELETE => drop(self.rows[at].remove(row.key.bytes())),
-                _ => {
-                    let fields = texts(&row.fields().expect("fields"));
-                    self.rows[at].entry(row.key.bytes().to_vec()).or_default().extend(fields);
-                }
-            }
-        }
-    }
-
-    fn event(&mut self, event: &ConsumerEvent<'_>, requests: &mut Requests<'_>) {
-        let place = |watching: &Self, handle| {
-            watching.handles.iter().position(|known| *known == handle).expect("is open")
-        };
-        match event {
-            ConsumerEvent::Ready if self.handles.is_empty() => {
-                for domain in DOMAINS {
-                    let spec = ItemSpec { domain, ..ItemSpec::new(SERVICE, "VOD.L") };
-                    self.handles.push(requests.open(&spec).expect("room"));
-                }
-            }
-            ConsumerEvent::Refresh { handle, msg } => {
-                let at = place(self, *handle);
-                self.note(at, &msg.state);
-                self.apply(at, &msg.payload, true);
-            }
-            ConsumerEvent::Update { handle, msg } => {
-                self.apply(place(self, *handle), &msg.payload, false);
-            }
-            ConsumerEvent::Status { handle, msg } => {
-                if let Some(state) = &msg.state {
-                    self.note(place(self, *handle), state);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn note(&mut self, at: usize, state: &tapeline_rwf::State<'_>) {
-        self.states[at] = Some((state.stream, state.data));
-        self.suspects += usize::from(state.data == DataState::SUSPECT);
-    }
-}
 
 /// Between the exchange and a feed handler: loses datagrams of either line.
 struct Lossy {
@@ -240,28 +147,8 @@ impl World {
             gateways: None,
         };
         let venue = Venue::start(&venue_config, clock.now()).expect("it starts");
-        let mut hub = HubConfig::named("hub");
-        hub.ni_listen = Some((Ipv4Addr::LOCALHOST, 0).into());
-        let port = PortSettings::new(Role::Hub, "hub");
-        let hub = HubPart { config: hub, port, field_rules: None, edge: None };
-        let server = ServerPart {
-            config: ServerConfig {
-                listen: vec![(Ipv4Addr::LOCALHOST, 0).into()],
-                ..ServerConfig::default()
-            },
-            port: PortSettings::new(Role::Server, "server"),
-            policy: NewPolicy::default(),
-            edge: None,
-            siblings: None,
-        };
-        let idle = Idle::Park { micros: 1 };
-        let (hubs, servers) = (vec![hub], vec![server]);
-        let node = NodeConfig { hubs, servers, idle, ..NodeConfig::on(Carrier::LOCAL) };
-        let node = Node::start(node).expect("it starts");
-        let at = node.servers().next().expect("a server").listening()[0];
-        let server = Server::new(at.ip().to_string(), at.port());
-        let consumer =
-            Consumer::new(ConsumerConfig::new([server], Login::new("user"))).expect("sockets");
+        let node = node();
+        let consumer = consumer(&node);
         Self {
             clock,
             venue,
@@ -269,7 +156,7 @@ impl World {
             feed: None,
             node,
             consumer,
-            watching: Watching::default(),
+            watching: Watching::of("VOD.L"),
             clients: Vec::new(),
             random: 7,
         }
@@ -341,10 +228,6 @@ impl World {
         fs::write(dir.join("feed.toml"), text).expect("room");
     }
 
-    fn is_good(&self) -> bool {
-        self.watching.states == [Some((StreamState::OPEN, DataState::OK)); 3]
-    }
-
     fn turn(&mut self) {
         let now = self.clock.now();
         self.venue.turn(now, Duration::ZERO, || now);
@@ -357,13 +240,7 @@ impl World {
             assert_eq!(feeding.failure(), None);
         }
         self.node.turn(self.node.now());
-        let watching = &mut self.watching;
-        self.consumer.poll(
-            Some(Duration::ZERO),
-            &mut |event: ConsumerEvent<'_>, requests: &mut Requests<'_>| {
-                watching.event(&event, requests);
-            },
-        );
+        self.watching.turn(&mut self.consumer);
     }
 
     /// Works all until something is so.
@@ -465,7 +342,9 @@ impl World {
 
     fn rests(&mut self) {
         self.until("all orders are taken", |world| world.are_taken());
-        self.until("books are the engine's", |world| world.is_good() && world.differs().is_none());
+        self.until("books are the engine's", |world| {
+            world.watching.is_good() && world.differs().is_none()
+        });
     }
 }
 
@@ -532,7 +411,7 @@ fn a_feed_handler_killed_twenty_times_under_load_has_the_engines_books_again() {
     for life in 0..20 {
         let begun = Instant::now();
         let mut feed = world.feed_process(dir.path(), life);
-        world.until("items are good", |world| world.is_good());
+        world.until("items are good", |world| world.watching.is_good());
         longest = longest.max(begun.elapsed());
         world.trade(20 + life * 7 % 31);
         feed.kill();
