@@ -145,10 +145,11 @@ bench-tools: prerequisites-tools ## The host tools beside sockperf, fio, iperf3,
 	$(CARGO) build --release --quiet --locked -p tapeline-lab
 	bench/tools/run.sh $(TOOLS)
 
-bench-exchange: prerequisites-exchange ## The way of an order by how an exchange is laid out; engine and FIX codec beside others: make bench-exchange FLOWS="FILE …"
+bench-exchange: prerequisites-exchange ## The way of an order by how an exchange is laid out; replicas, engine and FIX codec beside others: make bench-exchange FLOWS="FILE …"
 	$(if $(FLOWS),if bench/exchange-core/run.sh --build; then with="--with $(CURDIR)/bench/exchange-core/run.sh"; fi; \
 		$(CARGO) bench --locked --quiet -p tapeline-exchange --bench engines -- $$with $(abspath $(FLOWS)))
-	$(CARGO) bench --locked --quiet -p tapeline-exchange --bench order_path
+	if bench/aeron-cluster/run.sh --build; then with="--with $(CURDIR)/bench/aeron-cluster/run.sh"; fi; \
+		$(CARGO) bench --locked --quiet -p tapeline-exchange --bench order_path -- $$with
 	bench/quickfix/run.py
 
 bench-eyes: prerequisites-bench ## What it costs to be looked at, in instructions of an update and in time; needs valgrind

@@ -3,10 +3,12 @@
 //! disks; by the native gateway, by FIX, and by a native gateway in a process of its own;
 //! beside bare round trips over TCP and the engine alone. In turns, one order at a time.
 //!
-//! `cargo bench -p tapeline-exchange --bench order_path -- [ROUNDS] [ORDERS]`. The
-//! journals are in a folder of the system's for temporary files (`TMPDIR`): what a
-//! disk costs is that disk's.
+//! `cargo bench -p tapeline-exchange --bench order_path -- [--with PROGRAM] [ROUNDS]
+//! [ORDERS]`: with an echo on [Aeron Cluster](cluster::Cluster), if there is a program
+//! for it. The journals are in a folder of the system's for temporary files (`TMPDIR`):
+//! what a disk costs is that disk's.
 
+mod cluster;
 mod orders;
 
 use std::env;
@@ -14,7 +16,7 @@ use std::error::Error;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
@@ -31,6 +33,7 @@ use tapeline_ntg::{Frames, Message};
 use tapeline_time::Time;
 use tempfile::TempDir;
 
+use crate::cluster::Cluster;
 use crate::orders::native_order;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_tapeline-exchange");
@@ -50,6 +53,9 @@ const PLAIN: usize = 0;
 
 /// The one whose gateway is a process of its own.
 const APART: usize = 2;
+
+/// The one that is beside clusters.
+const IN_MEMORIES: usize = 4;
 
 /// Bytes of an order and of a report, as a client has them, and on the link between a
 /// gateway and its market: with the head of a word, and what is in front of a request.
@@ -420,6 +426,7 @@ impl Measured {
     fn round(
         &mut self,
         all: &mut [Exchange; 6],
+        clusters: &mut [Cluster],
         count: usize,
         is_warm: bool,
     ) -> Result<(), Failed> {
@@ -429,16 +436,26 @@ impl Measured {
         }
         engine(count, &mut beside[2])?;
         let mut times = [const { Vec::new() }; 6];
-        for (exchange, times) in all.iter_mut().zip(&mut times) {
+        let mut echoes = Vec::new();
+        for (at, (exchange, times)) in all.iter_mut().zip(&mut times).enumerate() {
             exchange.orders(count, times)?;
+            if at == IN_MEMORIES {
+                for cluster in &mut *clusters {
+                    echoes.push(cluster.turn(count)?);
+                }
+            }
         }
         if !is_warm {
             return Ok(());
         }
+        echoes.iter_mut().for_each(|times| times.sort_unstable());
         beside.iter_mut().chain(&mut times).for_each(|times| times.sort_unstable());
         let medians = times.each_ref().map(|times| part(times, 0.5));
         for (ratio, median) in self.ratios.iter_mut().zip(medians) {
             ratio.push(median / medians[PLAIN]);
+        }
+        for (cluster, echoes) in clusters.iter_mut().zip(echoes) {
+            cluster.compare(echoes, &times[IN_MEMORIES]);
         }
         let parts: f64 = beside.iter().map(|times| part(times, 0.5)).sum();
         self.in_parts.push(medians[APART] / parts);
@@ -479,10 +496,17 @@ fn row(name: &str, times: &[u64]) {
     print!("| {name} | {p50:.1} | {p99:.1} | {p999:.1} | {most:.0} |");
 }
 
+/// The program after `--with`.
+fn with() -> Option<PathBuf> {
+    env::args_os().skip_while(|arg| arg != "--with").nth(1).map(PathBuf::from)
+}
+
 fn main() -> Result<(), Failed> {
     let mut numbers = env::args().skip(1).filter_map(|arg| arg.parse().ok());
     let (rounds, count) = (numbers.next().unwrap_or(9), numbers.next().unwrap_or(500));
     let count = (count / 2).max(1) * 2;
+    // First, as it takes longer than an exchange waits for a client that says nothing.
+    let mut clusters = with().map_or_else(Vec::new, |program| Cluster::all(&program));
     let mut all = [
         Exchange::alone("no journal", "orders", false)?,
         Exchange::alone("no journal, by FIX", "fix", false)?,
@@ -494,9 +518,10 @@ fn main() -> Result<(), Failed> {
     let mut measured = Measured::default();
     // The first round warms up.
     for round in 0..=rounds {
-        measured.round(&mut all, count, round > 0)?;
+        measured.round(&mut all, &mut clusters, count, round > 0)?;
     }
     measured.sort();
+    clusters.iter_mut().for_each(Cluster::sort);
     println!(
         "{rounds} rounds of {count} orders in turns, one at a time; µs from write to report\n"
     );
@@ -512,9 +537,14 @@ fn main() -> Result<(), Failed> {
         let [least, median, most] = spread(&measured.ratios[at]);
         println!(" {median:.2} | {least:.2}, {most:.2} |");
     }
+    for cluster in &clusters {
+        row(&cluster.name, &cluster.times);
+        println!(" | |");
+    }
     for (path, us) in PUBLISHED {
         println!("| published, {path}, parts in processes of their own (2019) | {us} | | | | | |");
     }
     measured.tell_in_parts();
+    clusters.iter().for_each(Cluster::tell);
     Ok(())
 }
