@@ -448,7 +448,9 @@ impl Measured {
         if !is_warm {
             return Ok(());
         }
-        echoes.iter_mut().for_each(|times| times.sort_unstable());
+        for times in &mut echoes {
+            times.sort_unstable();
+        }
         beside.iter_mut().chain(&mut times).for_each(|times| times.sort_unstable());
         let medians = times.each_ref().map(|times| part(times, 0.5));
         for (ratio, median) in self.ratios.iter_mut().zip(medians) {
