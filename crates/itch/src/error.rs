@@ -1,4 +1,4 @@
-//! Why bytes are no message, or no packet.
+//! Why bytes are no message, no packet, or no connection that goes on.
 
 use thiserror::Error;
 
@@ -45,4 +45,25 @@ pub enum MoldError {
     /// Numbers begin with 1, and the last there is must follow.
     #[error("{0} is no number that a packet can begin with")]
     Number(u64),
+}
+
+/// Why a connection of `SoupBinTCP` is of no use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum SoupError {
+    /// The server does not let the client in.
+    #[error("the login is rejected ({}): A asks for another user or password, S for another session", char::from(*.0))]
+    Rejected(u8),
+    /// A login, or its answer, is damaged.
+    #[error("a login, or its answer, has a wrong length or no number")]
+    Login,
+    /// A packet that has nothing to do there.
+    #[error("a packet of type {} is not due here", .0.escape_ascii())]
+    Unexpected(u8),
+    /// A packet of no bytes.
+    #[error("a packet has no type")]
+    Empty,
+    /// Nothing has come for too long.
+    #[error("nothing has come for 15 seconds")]
+    Silent,
 }

@@ -27,12 +27,15 @@
 
 mod error;
 mod field;
+mod glimpse;
 mod message;
 mod mold;
 mod reader;
+mod soup;
 
-pub use error::{ItchError, MoldError};
+pub use error::{ItchError, MoldError, SoupError};
 pub use field::{Price4, Price8, Timestamp};
+pub use glimpse::{EndOfSnapshot, Progress, Requester};
 pub use message::{
     AddAttributedOrder, AddOrder, Alpha, Body, BrokenTrade, CrossTrade, DirectListing, Executed,
     ExecutedAtPrice, Head, Imbalance, IpoQuoting, LuldCollar, Message, MwcbLevels, MwcbStatus,
@@ -41,3 +44,4 @@ pub use message::{
 };
 pub use mold::{END_OF_SESSION, PACKET_BYTES, Packer, Packet, PacketHead, SessionName};
 pub use reader::{Limits, Outputs, Reader, ReaderCounts, State};
+pub use soup::{Asked, Client, Heard, LoginRequest, Server};
