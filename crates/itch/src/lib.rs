@@ -1,11 +1,13 @@
 //! Market data of Nasdaq: `TotalView`-ITCH 5.0, every order and trade of all
-//! instruments, in the numbered messages of `MoldUDP64`.
+//! instruments, in the numbered messages of `MoldUDP64`, and snapshots of it by
+//! `SoupBinTCP`.
 //!
 //! ```text
 //!  publisher ──packets──▶ multicast A ─┐
 //!      │         the same ▶ multicast B ─┴▶ reader ──messages in order──▶ books
 //!      │                                    │ ▲
-//!      └── messages again, by datagram ◀────┘ │  a hole
+//!      ├── messages again, by datagram ◀────┘ │  a hole
+//!      └── all there is, by a connection ◀────┘  what nobody has any more
 //! ```
 //!
 //! Bytes come in, messages come out, and the other way round; sockets and clocks are

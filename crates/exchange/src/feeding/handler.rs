@@ -10,6 +10,7 @@ use tapeline_rwf::{DataType, Domain};
 use tapeline_time::Time;
 
 use super::items::{Handler, Published};
+use super::links::Calling;
 
 /// What a feed handler reads.
 #[derive(Clone, Debug)]
@@ -204,31 +205,6 @@ impl FeedHandler {
         }
     }
 
-    /// A connection is there.
-    pub fn connected(&mut self, now: Time, link: Link, out: &mut impl FeedOutputs) {
-        self.requester(link).connected(now, &mut |bytes| out.send(link, bytes));
-    }
-
-    /// Bytes of a connection have come.
-    pub fn received(&mut self, now: Time, link: Link, bytes: &[u8], out: &mut impl FeedOutputs) {
-        let Self { reader, desk, replay, snapshot, .. } = self;
-        let requester = if link == Link::Replay { replay } else { snapshot };
-        let mut send = |bytes: &[u8]| out.send(link, bytes);
-        let progress = requester.received(now, bytes, &mut send, |unit| {
-            let _ = match link {
-                Link::Replay => reader.unit(unit, desk),
-                Link::Snapshot => reader.snapshot_unit(unit, desk),
-            };
-        });
-        self.progress(now, link, progress, out);
-    }
-
-    /// A connection has ended, or could not be made.
-    pub fn closed(&mut self, now: Time, link: Link, out: &mut impl FeedOutputs) {
-        let progress = self.requester(link).closed(now);
-        self.progress(now, link, progress, out);
-    }
-
     /// Time has passed.
     pub fn timeout(&mut self, now: Time, out: &mut impl FeedOutputs) {
         for link in [Link::Replay, Link::Snapshot] {
@@ -259,6 +235,30 @@ impl FeedHandler {
     /// The books, for whoever compares them.
     pub const fn feed(&self) -> &ExchangeFeed {
         &self.desk.feed
+    }
+}
+
+impl Calling for FeedHandler {
+    fn connected(&mut self, now: Time, link: Link, out: &mut impl FeedOutputs) {
+        self.requester(link).connected(now, &mut |bytes| out.send(link, bytes));
+    }
+
+    fn received(&mut self, now: Time, link: Link, bytes: &[u8], out: &mut impl FeedOutputs) {
+        let Self { reader, desk, replay, snapshot, .. } = self;
+        let requester = if link == Link::Replay { replay } else { snapshot };
+        let mut send = |bytes: &[u8]| out.send(link, bytes);
+        let progress = requester.received(now, bytes, &mut send, |unit| {
+            let _ = match link {
+                Link::Replay => reader.unit(unit, desk),
+                Link::Snapshot => reader.snapshot_unit(unit, desk),
+            };
+        });
+        self.progress(now, link, progress, out);
+    }
+
+    fn closed(&mut self, now: Time, link: Link, out: &mut impl FeedOutputs) {
+        let progress = self.requester(link).closed(now);
+        self.progress(now, link, progress, out);
     }
 }
 

@@ -11,13 +11,14 @@
 //! | room | holds |
 //! |---|---|
 //! | [`FeedHandler`] | which line is right, what is asked for again, whether items are good; no I/O |
-//! | [`NasdaqHandler`] | the same of Nasdaq, whose messages can be had again by datagram |
+//! | [`NasdaqHandler`] | the same of Nasdaq, whose messages can be had again by datagram, and all that there is by a connection |
 //! | [`Feeding`] | the items of either at a hub |
 //! | [`FeedSockets`], [`NasdaqSockets`] | the sockets |
 //! | [`Playing`] | when packets of a capture are due |
 
 mod handler;
 mod items;
+mod links;
 mod nasdaq;
 mod nasdaq_sockets;
 mod playing;
@@ -25,6 +26,7 @@ mod sockets;
 
 pub use handler::{FeedConfig, FeedCounts, FeedHandler, FeedOutputs, Link};
 pub use items::{Feeding, Handler, Published};
+pub use links::{Calling, NoLinks};
 pub use nasdaq::{NasdaqConfig, NasdaqCounts, NasdaqHandler, Origin};
 pub use nasdaq_sockets::NasdaqSockets;
 pub use playing::{Playing, Speed};

@@ -1,5 +1,5 @@
-//! The sockets of a feed handler of Nasdaq: two lines, and one for requests and their
-//! answers, all by UDP.
+//! The sockets of a feed handler of Nasdaq: two lines, one for requests and their
+//! answers, all by UDP; and a connection for snapshots.
 
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -8,14 +8,15 @@ use std::time::Duration;
 use mio::{Events, Interest, Poll, Token};
 use tapeline_time::Time;
 
+use super::links::Links;
 use super::nasdaq::{NasdaqHandler, Origin};
 use crate::error::ExchangeError;
 use crate::shell::{Line, Receiver};
 
 const LINES: [Origin; 2] = [Origin::LineA, Origin::LineB];
 
-/// The token of the socket for requests, behind those of lines.
-const REQUESTS: Token = Token(LINES.len());
+/// The token of the socket for requests.
+const REQUESTS: Token = Links::NEXT_TOKEN;
 
 /// Packets of one turn.
 const READS: usize = 512;
@@ -31,12 +32,18 @@ pub struct NasdaqSockets {
     lines: Vec<Receiver>,
     /// Where messages can be had again, and the socket for it.
     requests: Option<mio::net::UdpSocket>,
+    links: Links,
     room: Box<[u8]>,
 }
 
 impl NasdaqSockets {
-    /// Listens on one line or two; what they lack can be had at `again`, if anywhere.
-    pub fn new(lines: &[Line], again: Option<SocketAddr>) -> Result<Self, ExchangeError> {
+    /// Listens on one line or two; what they lack can be had at `again`, and all that
+    /// there is at `snapshot`, if anywhere.
+    pub fn new(
+        lines: &[Line],
+        again: Option<SocketAddr>,
+        snapshot: Option<SocketAddr>,
+    ) -> Result<Self, ExchangeError> {
         let poll = Poll::new().map_err(ExchangeError::Poll)?;
         let mut receivers = Vec::new();
         for (at, line) in lines.iter().take(LINES.len()).enumerate() {
@@ -58,8 +65,11 @@ impl NasdaqSockets {
             };
             open().map_err(|error| ExchangeError::Line { at: to, error })
         });
+        let requests = requests.transpose()?;
+        let registry = poll.registry().try_clone().map_err(ExchangeError::Poll)?;
+        let links = Links::new(registry, [None, snapshot]);
         let (events, room) = (Events::with_capacity(16), vec![0; ROOM].into());
-        Ok(Self { poll, events, lines: receivers, requests: requests.transpose()?, room })
+        Ok(Self { poll, events, lines: receivers, requests, links, room })
     }
 
     /// Where it listens, line by line.
@@ -82,29 +92,32 @@ impl NasdaqSockets {
         {
             tracing::error!(%error, "the system tells of no more sockets");
         }
-        let Self { poll, lines, requests, room, .. } = self;
-        let times = (clock(), wall_ns());
-        let ask = |bytes: &[u8]| {
-            // A request that the kernel does not take is sent again, as a lost one is.
-            if let Some(socket) = requests.as_ref() {
-                let _ = socket.send(bytes);
-            }
-        };
-        let (mut work, mut are_empty) = (0, false);
+        let Self { poll, events, lines, requests, links, room } = self;
+        let (now, wall_ns) = (clock(), wall_ns());
+        let times = (now, wall_ns);
+        let mut work = links.read(now, Links::ready(&*events), room, handler);
+        let mut are_empty = false;
         while !are_empty && work < READS {
             are_empty = true;
             for (line, origin) in lines.iter().zip(LINES) {
                 if let Some(packet) = line.receive(room) {
-                    handler.packet(times, origin, packet, ask);
+                    handler.packet(times, origin, packet, links);
                     (work, are_empty) = (work + 1, false);
                 }
             }
             if let Some(Ok(len)) = requests.as_ref().map(|socket| socket.recv(room)) {
-                handler.packet(times, Origin::Again, &room[..len], ask);
+                handler.packet(times, Origin::Again, &room[..len], links);
                 (work, are_empty) = (work + 1, false);
             }
         }
-        handler.timeout(times.0, ask);
+        handler.timeout(now, links);
+        links.settle(now, handler);
+        for request in handler.requests() {
+            // One that the kernel does not take is sent again, as a lost one is.
+            if let Some(socket) = requests.as_ref() {
+                let _ = socket.send(&request);
+            }
+        }
         if !are_empty {
             // Nobody tells again of what is left.
             let registry = poll.registry();

@@ -10,8 +10,8 @@ use serde::Deserialize;
 use tapeline_api::{Publisher, Server};
 use tapeline_ending::{Stop, Verdict};
 use tapeline_exchange::{
-    ExchangeError, Feeding, Line, NasdaqConfig, NasdaqCounts, NasdaqHandler, NasdaqSockets, Origin,
-    Playing, Speed,
+    ExchangeError, Feeding, Line, NasdaqConfig, NasdaqCounts, NasdaqHandler, NasdaqSockets,
+    NoLinks, Origin, Playing, Speed,
 };
 use tapeline_inspect::capture::{CaptureError, Datagram, read_datagrams};
 use tapeline_itch::Limits;
@@ -38,8 +38,9 @@ const PACKETS_OF_A_TURN: u32 = 64;
 /// Reads ITCH 5.0 from two lines of datagrams, asks for what both lack, and publishes
 /// each instrument as market by order, market by price and market price under its
 /// symbol, as a non-interactive provider. While something is missing its items are
-/// suspect; what nobody has any more makes them so until the next session. Hub and
-/// service are those of [feed] in the configuration.
+/// suspect; what nobody has any more takes a snapshot, or makes them so until the next
+/// session where there are none. Hub and service are those of [feed] in the
+/// configuration.
 ///
 /// With --capture, a pcap or pcapng file is played instead, at any speed; it stays at
 /// the hub when it is over.
@@ -69,8 +70,12 @@ pub(crate) struct Args {
     #[arg(long, value_name = "HOST:PORT")]
     again: Option<String>,
 
+    /// Where all that there is can be had; who asks is said in the file
+    #[arg(long, value_name = "HOST:PORT")]
+    snapshot: Option<String>,
+
     /// Play this capture
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["lines", "again"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["lines", "again", "snapshot"])]
     capture: Option<PathBuf>,
 
     /// How fast: 1 as it was, 10 ten times as fast, max
@@ -91,6 +96,10 @@ pub(crate) struct NasdaqSection {
     interface: Ipv4Addr,
     /// Where messages can be had again.
     again: Option<String>,
+    /// Where all that there is can be had, and who asks for it.
+    snapshot: Option<String>,
+    user: String,
+    password: String,
     /// What follows the symbol in the names of items.
     suffix: String,
     /// How long the other line has to fill a hole.
@@ -109,6 +118,9 @@ impl Default for NasdaqSection {
             lines: Spanned::new(0..0, Vec::new()),
             interface: Ipv4Addr::UNSPECIFIED,
             again: None,
+            snapshot: None,
+            user: "FEED".to_owned(),
+            password: "FEED".to_owned(),
             suffix: String::new(),
             hold_ms: hold.as_millis() as u64,
             patience_ms: patience.as_millis() as u64,
@@ -136,9 +148,11 @@ impl NasdaqSection {
         }
         self.interface = args.interface.unwrap_or(self.interface);
         self.again = args.again.clone().or(self.again);
+        self.snapshot = args.snapshot.clone().or(self.snapshot);
         self.suffix = args.suffix.clone().unwrap_or(self.suffix);
         if args.capture.is_some() {
-            (self.lines, self.again) = (Spanned::new(0..0, Vec::new()), None);
+            self.lines = Spanned::new(0..0, Vec::new());
+            (self.again, self.snapshot) = (None, None);
         } else if self.lines.get_ref().is_empty() {
             let what = "no line to read; give --line GROUP:PORT, lines of [nasdaq] in the file, or \
                         --capture FILE";
@@ -157,14 +171,15 @@ impl NasdaqSection {
                 ..Limits::default()
             },
             silence: Duration::from_millis(self.silence_ms),
+            snapshot: self.snapshot.as_ref().map(|_| (self.user.clone(), self.password.clone())),
         })
     }
 
     fn sockets(&self) -> Result<NasdaqSockets, Failure> {
         let line = |to: &SocketAddrV4| Line { to: *to, interface: self.interface, ttl: 1 };
         let lines: Vec<Line> = self.lines.get_ref().iter().map(line).collect();
-        let again = self.again.as_deref().map(feed::address).transpose()?;
-        Ok(NasdaqSockets::new(&lines, again)?)
+        let at = |given: &Option<String>| given.as_deref().map(feed::address).transpose();
+        Ok(NasdaqSockets::new(&lines, at(&self.again)?, at(&self.snapshot)?)?)
     }
 }
 
@@ -228,7 +243,10 @@ impl Shell {
             }
             let times = (playing.now(), captured_ns);
             let origin = origin(*line_a.get_or_insert(datagram.destination), datagram);
-            self.feeding.handler.packet(times, origin, datagram.payload, |_| {});
+            let handler = &mut self.feeding.handler;
+            handler.packet(times, origin, datagram.payload, &mut NoLinks);
+            // Nobody answers.
+            drop(handler.requests());
             ControlFlow::Continue(())
         });
         if let Some(failure) = failure {

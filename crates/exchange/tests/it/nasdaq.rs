@@ -1,27 +1,32 @@
-//! The feed handler of Nasdaq: from captures, and from sockets with a server that has
-//! messages again.
+//! The feed handler of Nasdaq: from captures, and from sockets with servers that have
+//! messages again and all orders.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs;
-use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream, UdpSocket};
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::process::{Command, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
+use tapeline_api::Consumer;
 use tapeline_exchange::{
-    Handler, Line, NasdaqConfig, NasdaqCounts, NasdaqHandler, NasdaqSockets, Origin, Playing,
-    Published,
+    Handler, Line, NasdaqConfig, NasdaqCounts, NasdaqHandler, NasdaqSockets, NoLinks, Origin,
+    Playing, Published,
 };
 use tapeline_feed::Side;
 use tapeline_inspect::capture::read_datagrams;
 use tapeline_itch::{
-    AddOrder, Alpha, Body, Executed, Limits, Message, OrderReplaced, Packer, PacketHead, Price4,
-    StockDirectory, SystemEvent, TradingAction,
+    AddOrder, Alpha, Asked, Body, EndOfSnapshot, Executed, Limits, Message, OrderReplaced, Packer,
+    PacketHead, Price4, Server, StockDirectory, SystemEvent, TradingAction,
 };
+use tapeline_node::Node;
 use tapeline_omm::market::fid;
 use tapeline_time::{MonotonicClock, Time};
-use tempfile::tempdir;
+use tempfile::{TempDir, tempdir};
 
 use crate::processes::{PATIENCE, PROGRAM, Running};
 use crate::watching::{SERVICE, Watching, consumer, node};
@@ -32,7 +37,8 @@ const MIDNIGHT_NS: u64 = 1_796_014_800_000_000_000;
 
 fn handler() -> NasdaqHandler {
     let (suffix, silence) = (".O".to_owned(), Duration::from_secs(60));
-    NasdaqHandler::new(&NasdaqConfig { suffix, limits: Limits::default(), silence })
+    let limits = Limits::default();
+    NasdaqHandler::new(&NasdaqConfig { suffix, limits, silence, snapshot: None })
 }
 
 /// A morning in packets of one message each, the first one's number is 1.
@@ -105,7 +111,7 @@ fn play(file: &[u8], speed: &str) -> (NasdaqHandler, NasdaqCounts) {
         playing.due(captured_ns);
         let is_a = datagram.destination == *line_a.get_or_insert(datagram.destination);
         let origin = if is_a { Origin::LineA } else { Origin::LineB };
-        handler.packet((playing.now(), captured_ns), origin, datagram.payload, |_| {});
+        handler.packet((playing.now(), captured_ns), origin, datagram.payload, &mut NoLinks);
         ControlFlow::Continue(())
     })
     .expect("a whole capture");
@@ -160,7 +166,7 @@ fn what_the_lines_lose_is_had_again_by_datagram() {
     let server = UdpSocket::bind(here).expect("a port");
     server.set_nonblocking(true).expect("a socket");
     let again = server.local_addr().expect("bound");
-    let mut sockets = NasdaqSockets::new(&[line, line], Some(again)).expect("ports");
+    let mut sockets = NasdaqSockets::new(&[line, line], Some(again), None).expect("ports");
     let lines: Vec<_> = sockets.addresses().collect();
     let sender = UdpSocket::bind(here).expect("a port");
     // Nobody gets the messages from 4 to 6; line B has what line A lacks else.
@@ -200,12 +206,12 @@ fn what_the_lines_lose_is_had_again_by_datagram() {
 }
 
 /// The program, with a file and further words.
-fn process(dir: &std::path::Path, words: &[&str]) -> Running {
+fn process(dir: &Path, words: &[&str]) -> Running {
     let log = dir.join("log");
     let child = Command::new(PROGRAM)
         .args(["nasdaq", "--log", "info"])
         .args(words)
-        .arg(dir.join("nasdaq.toml"))
+        .args([Path::new("--ready-file"), &dir.join("ready"), &dir.join("nasdaq.toml")])
         .stdin(Stdio::null())
         .stderr(fs::File::create(&log).expect("room"))
         .spawn()
@@ -213,43 +219,159 @@ fn process(dir: &std::path::Path, words: &[&str]) -> Running {
     Running { child, ports: BTreeMap::new(), log }
 }
 
+/// A hub, a server and a consumer of what the program publishes.
+struct Site {
+    dir: TempDir,
+    node: Node,
+    consumer: Consumer,
+    watching: Watching,
+}
+
+impl Site {
+    /// With what the file says of Nasdaq.
+    fn new(nasdaq: &str) -> Self {
+        let (dir, node) = (tempdir().expect("a folder"), node());
+        let hub = node.hubs().next().expect("a hub").listening()[0];
+        let text = format!(
+            "[feed]\nhub = [\"{hub}\"]\nservice = \"{SERVICE}\"\n\
+             [nasdaq]\nsuffix = \".O\"\nsilence-ms = 600000\n{nasdaq}\n"
+        );
+        fs::write(dir.path().join("nasdaq.toml"), text).expect("room");
+        let (consumer, watching) = (consumer(&node), Watching::of("AAPL.O"));
+        Self { dir, node, consumer, watching }
+    }
+
+    /// Works until something is so.
+    fn until(
+        &mut self,
+        feed: &mut Running,
+        mut is_so: impl FnMut(&Watching) -> bool,
+        mut meanwhile: impl FnMut(),
+    ) {
+        let began = Instant::now();
+        while !is_so(&self.watching) {
+            self.node.turn(self.node.now());
+            self.watching.turn(&mut self.consumer);
+            meanwhile();
+            let said = || fs::read_to_string(&feed.log).unwrap_or_default();
+            let Watching { states, rows, .. } = &self.watching;
+            assert!(began.elapsed() < PATIENCE, "{states:?} {rows:?} {}", said());
+            assert!(!feed.has_ended(), "it ended: {}", fs::read_to_string(&feed.log).unwrap());
+        }
+    }
+
+    /// What the consumer has at the end of the morning: orders, levels, the quote.
+    fn is_the_morning(&self) {
+        let of = |at: usize, ids: &[i16]| -> Vec<String> {
+            let fields = |row: &BTreeMap<i16, String>| {
+                let field = |id| row.get(id).cloned().unwrap_or_default();
+                ids.iter().map(field).collect::<Vec<_>>().join(" ")
+            };
+            self.watching.rows[at].values().map(fields).collect()
+        };
+        let order = [fid::ORDER_PRC, fid::ORDER_SIZE];
+        assert_eq!(of(0, &order), ["189.50 60", "189.70 70", "189.40 100"]);
+        assert_eq!(of(1, &order), ["189.40 100", "189.50 60", "189.70 70"]);
+        let best = [fid::BID, fid::BIDSIZE, fid::ASK, fid::ASKSIZE];
+        assert_eq!(of(2, &best), ["189.50 60 189.70 70"]);
+    }
+}
+
+/// Whether a consumer has all orders of the morning, good.
+fn has_all(watching: &Watching) -> bool {
+    watching.is_good() && watching.rows[0].len() == 3
+}
+
 #[test]
 fn a_captured_morning_is_what_a_consumer_sees() {
-    let dir = tempdir().expect("a folder");
-    let (mut node, packets) = (node(), morning());
-    let file = dir.path().join("morning.pcap");
+    let mut site = Site::new("");
+    let file = site.dir.path().join("morning.pcap");
+    let packets = morning();
     let all: Vec<_> = packets.iter().zip(0..).map(|(packet, ms)| (ms, 111, &packet[..])).collect();
     fs::write(&file, capture(&all)).expect("room");
-    let hub = node.hubs().next().expect("a hub").listening()[0];
-    let text =
-        format!("[feed]\nhub = [\"{hub}\"]\nservice = \"{SERVICE}\"\n[nasdaq]\nsuffix = \".O\"\n");
-    fs::write(dir.path().join("nasdaq.toml"), text).expect("room");
-    let path = file.to_str().expect("a text");
-    let mut feed = process(dir.path(), &["--capture", path, "--speed", "max"]);
-    let (mut consumer, mut watching) = (consumer(&node), Watching::of("AAPL.O"));
-    let began = Instant::now();
-    let of = |row: &BTreeMap<i16, String>, wanted: &[i16]| {
-        wanted.iter().map(|id| row.get(id).cloned().unwrap_or_default()).collect::<Vec<_>>()
+    let file = file.to_str().expect("a text");
+    let mut feed = process(site.dir.path(), &["--capture", file, "--speed", "max"]);
+    site.until(&mut feed, has_all, || {});
+    site.is_the_morning();
+    let quote = &site.watching.rows[2][&Vec::new()];
+    assert_eq!(quote[&fid::TRDPRC_1], "189.50");
+}
+
+/// What a server of snapshots has behind the sixth message of the morning, and that the
+/// seventh is to follow.
+fn snapshot(listener: &TcpListener) -> TcpStream {
+    let (mut socket, _) = listener.accept().expect("the feed handler");
+    socket.set_read_timeout(Some(PATIENCE)).expect("a socket");
+    let (mut server, mut login, mut said) = (Server::new(Time::ZERO), None, Vec::new());
+    let mut room = [0; 256];
+    while login.is_none() {
+        let len = socket.read(&mut room).expect("a login");
+        assert!(len > 0, "the feed handler has left");
+        let read = server.received(Time::ZERO, &room[..len], |asked| match asked {
+            Asked::Login(request) => login = Some(request),
+            other => panic!("{other:?}"),
+        });
+        read.expect("the protocol");
+    }
+    let login = login.expect("it came");
+    let who = (login.user.as_str().to_owned(), login.password.as_str().to_owned(), login.first());
+    assert_eq!(who, ("ANN".to_owned(), "SECRET".to_owned(), Some(1)));
+    let mut send = |bytes: &[u8]| said.extend_from_slice(bytes);
+    server.accept(Time::ZERO, ("GLIMPSE", 1), &mut send);
+    let stock = Alpha::new("AAPL");
+    let rests = |order, side, shares, price| {
+        Body::from(AddOrder { order, side, shares, stock, price: Price4(price) })
     };
-    let (orders, levels, quote) = loop {
-        node.turn(node.now());
-        watching.turn(&mut consumer);
-        let [orders, levels, quote] = &watching.rows;
-        if watching.is_good() && orders.len() == 3 {
-            let rows = |rows: &BTreeMap<_, _>, ids: &[i16]| {
-                rows.values().map(|row| of(row, ids).join(" ")).collect::<Vec<_>>()
-            };
-            let wanted = [fid::ORDER_PRC, fid::ORDER_SIZE];
-            let best = [fid::BID, fid::BIDSIZE, fid::ASK, fid::ASKSIZE, fid::TRDPRC_1];
-            break (rows(orders, &wanted), rows(levels, &wanted), rows(quote, &best));
+    let bodies = [
+        SystemEvent { event: b'Q' }.into(),
+        StockDirectory { stock, ..StockDirectory::default() }.into(),
+        TradingAction { stock, state: b'T', reason: Alpha::default() }.into(),
+        rests(1, b'B', 60, 1_895_000),
+        rests(2, b'S', 100, 1_896_000),
+    ];
+    for (body, locate) in bodies.into_iter().zip([0, 7, 7, 7, 7]) {
+        let mut bytes = Vec::new();
+        Message::new(locate, 34_200_000_000_006, body).append(&mut bytes);
+        server.message(Time::ZERO, &bytes, &mut send);
+    }
+    let mut end = Vec::new();
+    EndOfSnapshot { next: 7 }.append(&mut end);
+    server.message(Time::ZERO, &end, &mut send);
+    socket.write_all(&said).expect("room");
+    socket
+}
+
+#[test]
+fn who_comes_late_has_all_orders_from_a_snapshot() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    let at = listener.local_addr().expect("bound");
+    let mut site = Site::new(&format!(
+        "lines = [\"127.0.0.1:0\"]\npatience-ms = 20\nattempts = 2\n\
+         snapshot = \"{at}\"\nuser = \"ANN\"\npassword = \"SECRET\""
+    ));
+    let mut feed = process(site.dir.path(), &[]);
+    let ready = site.dir.path().join("ready");
+    site.until(&mut feed, |_| ready.exists(), || {});
+    let text = fs::read_to_string(ready).expect("a file");
+    let line: SocketAddrV4 = text
+        .lines()
+        .find_map(|line| line.strip_prefix("line-a="))
+        .expect("a line")
+        .parse()
+        .expect("an address");
+    // The first six messages are over, and nobody has them again.
+    let (sender, packets) = (UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port"), morning());
+    let late = || {
+        for packet in &packets[6..] {
+            sender.send_to(packet, line).expect("loopback takes it");
         }
-        let said = || fs::read_to_string(&feed.log).unwrap_or_default();
-        assert!(began.elapsed() < PATIENCE, "{:?} {:?} {}", watching.states, watching.rows, said());
-        assert!(!feed.has_ended(), "it ended");
     };
-    assert_eq!(orders, ["189.50 60", "189.70 70", "189.40 100"]);
-    assert_eq!(levels, ["189.40 100", "189.50 60", "189.70 70"]);
-    assert_eq!(quote, ["189.50 60 189.70 70 189.50"]);
+    late();
+    let server = thread::spawn(move || snapshot(&listener));
+    site.until(&mut feed, has_all, || {});
+    site.is_the_morning();
+    assert!(!feed.has_ended());
+    drop(server.join().expect("a snapshot"));
 }
 
 #[test]
