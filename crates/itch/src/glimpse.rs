@@ -105,8 +105,11 @@ impl Requester {
 
     /// Nothing is wanted any more. Whether there is a connection to be closed.
     pub fn forget(&mut self) -> bool {
-        let before = std::mem::replace(&mut self.state, State::Idle);
-        matches!(before, State::Connecting(_) | State::Reading(_))
+        let is_connected = matches!(self.state, State::Connecting(_) | State::Reading(_));
+        if self.is_asking() {
+            self.state = State::Idle;
+        }
+        is_connected
     }
 
     /// Whether one is asked for.
