@@ -24,6 +24,11 @@ pub const MAX_FRAME_BYTES: usize = 64 << 10;
 /// backbone.
 const WINDOW_BYTES: usize = 2 << 20;
 
+/// How many windows may be under way to a member before what it lacks is lost: what
+/// does not fit its own is sent again while the sender's log has it, which is twice a
+/// window and no less.
+const LOG_WINDOWS: usize = 2;
+
 /// Everything between the ports. Clones are handles to the same network.
 #[derive(Clone, Debug)]
 pub struct Network(Rc<RefCell<World>>);
@@ -133,7 +138,7 @@ impl Network {
 
     /// How much may lie unread before a member: 2 MiB unless told otherwise. The
     /// fastest member sets the pace, as with Aeron's `fc=max`: while none has room
-    /// the network takes nothing, and who is behind it loses what it has no room for.
+    /// the network takes nothing. Who is behind it by as much again loses what comes.
     pub fn set_window_bytes(&self, bytes: usize) {
         self.0.borrow_mut().window_bytes = bytes;
     }
@@ -256,18 +261,18 @@ impl World {
             return Offer::Busy;
         }
         let wanted = sender.role.other();
-        let window_bytes = self.window_bytes;
         let listening = || self.members.iter().filter(|(_, member)| member.role == wanted);
-        if listening().next().is_none() {
+        let Some(least_bytes) = listening().map(|(_, member)| member.inbox_bytes).min() else {
             return Offer::Unheard;
-        }
-        let receivers: Vec<_> = listening()
-            .filter(|(_, member)| member.inbox_bytes < window_bytes)
-            .map(|(to, _)| *to)
-            .collect();
-        if receivers.is_empty() {
+        };
+        if least_bytes >= self.window_bytes {
             return Offer::Busy;
         }
+        let log_bytes = LOG_WINDOWS * self.window_bytes;
+        let receivers: Vec<_> = listening()
+            .filter(|(_, member)| member.inbox_bytes < log_bytes)
+            .map(|(to, _)| *to)
+            .collect();
         if let Some(sender) = self.members.get_mut(&from) {
             sender.allowance = sender.allowance.saturating_sub(1);
         }
