@@ -79,7 +79,7 @@ macro_rules! number {
     )*};
 }
 
-number!(Field, to_le_bytes, from_le_bytes: u8, u16, u32, u64, i8, i32, i64);
+number!(Field, to_le_bytes, from_le_bytes: u8, u16, u32, u64, i8, i16, i32, i64);
 number!(BigEndian, to_be_bytes, from_be_bytes: u8, u16, u32, u64, i8, i32, i64);
 
 /// A text of at most `N` bytes, filled up with `FILL`: 0 or a space.
