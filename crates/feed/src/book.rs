@@ -84,10 +84,22 @@ pub enum Action {
     },
     /// An order gets another price or size. One that is not known is added.
     Modify(u64, Order),
-    /// All orders are gone.
+    /// All orders and levels are gone.
     Clear,
+    /// A price of a side has a level, or none any more: for books of levels alone,
+    /// whose orders nobody tells.
+    Level {
+        /// Its side.
+        side: Side,
+        /// Its price in units of 10⁻⁹.
+        price_nano: i64,
+        /// What is there from now on.
+        level: Option<Level>,
+    },
     /// Buyer and seller met; the orders change by actions of their own.
     Trade(Trade),
+    /// What has been traded is told as a whole.
+    Traded(Trades),
     /// A trade of before is cancelled. The last price and the highest and lowest stay:
     /// what they were without it, nobody has kept.
     CancelTrade {
@@ -122,7 +134,8 @@ pub(crate) struct Touched {
 
 impl Touched {
     pub(crate) fn is_empty(&self) -> bool {
-        self.orders.is_empty() && self.trades.is_none() && self.market.is_none() && !self.is_cleared
+        let is_same = self.orders.is_empty() && self.levels.is_empty() && !self.is_cleared;
+        is_same && self.trades.is_none() && self.market.is_none()
     }
 
     pub(crate) fn clear(&mut self) {
@@ -152,6 +165,11 @@ impl Book {
             touched.trades.get_or_insert(self.trades);
             return self.trades.take_back(size, is_counted);
         }
+        if let Action::Traded(trades) = *action {
+            touched.trades.get_or_insert(self.trades);
+            self.trades = trades;
+            return;
+        }
         if touched.best.is_none() {
             touched.best = Some([self.best(Side::Bid), self.best(Side::Ask)]);
         }
@@ -167,8 +185,21 @@ impl Book {
                 self.bids.clear();
                 self.asks.clear();
             }
-            Action::Trade(_) | Action::CancelTrade { .. } => {}
+            Action::Level { side, price_nano, level } => {
+                self.set_level((side, price_nano), level, touched);
+            }
+            Action::Trade(_) | Action::Traded(_) | Action::CancelTrade { .. } => {}
         }
+    }
+
+    fn set_level(&mut self, place: (Side, i64), level: Option<Level>, touched: &mut Touched) {
+        let (side, price_nano) = place;
+        let levels = self.side_mut(side);
+        let before = match level {
+            Some(level) => levels.insert(price_nano, level),
+            None => levels.remove(&price_nano),
+        };
+        touched.levels.entry(place).or_insert(before);
     }
 
     fn cancel(&mut self, id: u64, size: u32, time_ns: u64, touched: &mut Touched) {
@@ -325,6 +356,26 @@ mod tests {
         assert_eq!(orders, [(1, Some(order(Side::Bid, 10, 5))), (2, None)]);
         let levels: Vec<_> = touched.levels.into_iter().collect();
         assert_eq!(levels, [((Side::Bid, 10), Some(level(5, 1))), ((Side::Bid, 11), None)]);
+    }
+
+    #[test]
+    fn levels_without_orders_are_set_and_gone() {
+        let (mut book, mut touched) = (Book::new(), Touched::default());
+        let mut set = |price_nano, level| {
+            let side = Side::Ask;
+            book.apply_noting(&Action::Level { side, price_nano, level }, &mut touched);
+        };
+        set(12, Some(level(8, 2)));
+        set(11, Some(level(1, 1)));
+        set(12, Some(level(9, 2)));
+        set(11, None);
+        set(13, None);
+        assert_eq!(levels(&book, Side::Ask), [(12, level(9, 2))]);
+        assert!(!touched.is_empty());
+        let touched: Vec<_> = touched.levels.into_iter().collect();
+        assert_eq!(touched, [11, 12, 13].map(|price| ((Side::Ask, price), None)));
+        book.apply(&Action::Clear);
+        assert_eq!(book, Book::new());
     }
 
     #[test]

@@ -7,6 +7,7 @@
 //!   book, price levels and quotes of each instrument.
 //! * [`ExchangeFeed`]: market data of an exchange, as MITCH carries it, as the same.
 //! * [`NasdaqFeed`]: the same of Nasdaq, as ITCH carries it.
+//! * [`CmeFeed`]: the same of CME Group, as MDP 3.0 carries it.
 //! * [`DataFile`]: one image and some updates for any item, encoded once, with
 //!   a place for a time stamp: for measurements and tests.
 //! * [`ItemList`]: names to publish or to ask for.
@@ -37,6 +38,7 @@
 //! ```
 
 mod book;
+mod cme;
 mod data_file;
 #[cfg_attr(not(feature = "recordings"), path = "without_dbn.rs")]
 mod dbn_file;
@@ -52,6 +54,7 @@ mod recording;
 mod update;
 
 pub use book::{Action, Book, Level, Order, Side, Trade, Trades};
+pub use cme::{CmeFeed, CmeSettings, Depth};
 pub use data_file::{DEFAULT_STAMP_FIELD, DataFile};
 pub use error::FeedError;
 pub use exchange::ExchangeFeed;

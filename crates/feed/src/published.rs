@@ -97,12 +97,13 @@ impl Payloads {
         let Instrument { name, book, touched, time_ns, market, .. } = instrument;
         let market = market.as_ref();
         let is_image = touched.is_cleared || touched.orders.len() > MANY_ORDERS;
-        let rows = (is_image || !touched.orders.is_empty())
-            .then_some(UpdateKind::Changes(UpdateType::UNSPECIFIED));
+        let changes = Some(UpdateKind::Changes(UpdateType::UNSPECIFIED));
+        let orders = changes.filter(|_| !touched.orders.is_empty());
+        let levels = changes.filter(|_| !touched.levels.is_empty());
         let price = items::price_update_type(book, touched).map(UpdateKind::Changes);
         self.kinds = match is_image {
             true => [Some(UpdateKind::Image); 3],
-            false => [rows, rows, price],
+            false => [orders, levels, price],
         };
         for ((domain, kind), out) in DOMAINS.into_iter().zip(self.kinds).zip(&mut self.bytes) {
             out.clear();

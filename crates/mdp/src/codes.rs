@@ -59,9 +59,9 @@ codes! {
         1 Change,
         /// It is gone; levels below it move up.
         2 Delete,
-        /// All levels up to this one are gone.
+        /// All levels of the side are gone.
         3 DeleteThrough,
-        /// All levels from this one on are gone.
+        /// The best levels up to this one are gone; levels below it move up.
         4 DeleteFrom,
         /// The level has another price from now on, and no other one moves.
         5 Overlay,

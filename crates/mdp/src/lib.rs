@@ -68,6 +68,7 @@
 //! # Ok::<(), tapeline_mdp::MdpError>(())
 //! ```
 
+mod channel;
 mod codes;
 mod definition;
 mod error;
@@ -81,6 +82,7 @@ mod statistics;
 mod status;
 mod wire;
 
+pub use channel::{Channel, ChannelCounts, ChannelLimits, ChannelOutputs};
 pub use codes::{
     BookEntryKind, DefinitionAction, EntryKind, HaltReason, OpenFlag, OrderAction, PutOrCall, Side,
     TradingEvent, TradingStatus, UpdateAction,
@@ -101,3 +103,4 @@ pub use statistics::{
     DailyStatistic, DailyStatistics, Limits, LimitsBanding, SessionStatistic, SessionStatistics,
 };
 pub use status::{ChannelReset, QuoteRequest, QuoteRequestEntry, SecurityStatus};
+pub use tapeline_layout::Text;
