@@ -23,9 +23,9 @@ pub use crate::core::{
 pub use distribution::Distribution;
 pub use error::{ExchangeError, OperateError};
 pub use feeding::{
-    Calling, FeedConfig, FeedCounts, FeedHandler, FeedOutputs, FeedSockets, Feeding, Handler, Link,
-    NasdaqConfig, NasdaqCounts, NasdaqHandler, NasdaqSockets, NoLinks, Origin, Playing, Published,
-    Speed,
+    Calling, CmeConfig, CmeCounts, CmeHandler, CmeLines, CmeOrigin, CmeSockets, FeedConfig,
+    FeedCounts, FeedHandler, FeedOutputs, FeedSockets, Feeding, Handler, Link, NasdaqConfig,
+    NasdaqCounts, NasdaqHandler, NasdaqSockets, NoLinks, Origin, Playing, Published, Speed,
 };
 pub use flow::{Flow, Message, MessageKind, Report, Runner, hash};
 pub use gateway::{Gateway, GatewayConfig, GatewayCounts, GatewayOutputs};

@@ -3,24 +3,29 @@
 use tapeline_counters::{Counted, Rowed};
 
 use crate::core::ExchangeCounts;
-use crate::feeding::{FeedCounts, NasdaqCounts};
+use crate::feeding::{CmeCounts, FeedCounts, NasdaqCounts};
 use crate::gateway::GatewayCounts;
 use crate::shell::StageRow;
 
 const HEAD: &str = "\
 # Counters of the exchange
 
-What `tapeline exchange run`, `demo`, `gateway`, `feed` and `nasdaq` count, at the admin port \
-as `exchange`, `gateway`, `feed` and `nasdaq` ([exchange.md](exchange.md)); how names and \
-kinds are to be read is said in [counters.md](counters.md).
+What `tapeline exchange run`, `demo`, `gateway`, `feed`, `nasdaq` and `cme` count, at the admin \
+port as `exchange`, `gateway`, `feed`, `nasdaq` and `cme` ([exchange.md](exchange.md)); how names \
+and kinds are to be read is said in [counters.md](counters.md).
 
 This page is printed by `tapeline exchange counters`.
 ";
 
 /// The page, as Markdown.
 pub fn counters_reference() -> String {
-    let tables =
-        [ExchangeCounts::TABLE, GatewayCounts::TABLE, FeedCounts::TABLE, NasdaqCounts::TABLE];
+    let tables = [
+        ExchangeCounts::TABLE,
+        GatewayCounts::TABLE,
+        FeedCounts::TABLE,
+        NasdaqCounts::TABLE,
+        CmeCounts::TABLE,
+    ];
     let whole = tapeline_counters::reference(&tables, &[StageRow::VIEW]);
     let tables = whole.find("\n## ").map_or("", |at| &whole[at..]);
     [HEAD, tables].concat()

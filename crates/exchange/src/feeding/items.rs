@@ -18,7 +18,8 @@ const DOMAINS: [Domain; 3] =
 
 const LOSS: &str = "market data of the exchange is missing";
 
-type Handles = HashMap<String, [ItemHandle; DOMAINS.len()]>;
+/// Of each domain that there are items of.
+type Handles = HashMap<String, [Option<ItemHandle>; DOMAINS.len()]>;
 
 /// What has been published at a hub.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,6 +55,11 @@ pub trait Handler {
         name: &str,
         out: &mut Vec<u8>,
     ) -> Result<Option<DataType>, FeedError>;
+
+    /// Whether there are items of a domain.
+    fn has(&self, _: Domain) -> bool {
+        true
+    }
 }
 
 /// A feed handler, and what of it a hub has.
@@ -99,8 +105,12 @@ impl<H: Handler> Feeding<H> {
 
     /// What it has counted.
     pub fn counts(&self, now: Time) -> H::Counts {
-        let items = self.handles.len() * DOMAINS.len();
-        self.handler.counts(now, &Published { items, ..self.published })
+        self.handler.counts(now, &Published { items: self.items(), ..self.published })
+    }
+
+    fn items(&self) -> usize {
+        let domains = DOMAINS.iter().filter(|domain| self.handler.has(**domain)).count();
+        self.handles.len() * domains
     }
 
     /// Publishes what has changed, and whether it is good.
@@ -110,7 +120,7 @@ impl<H: Handler> Feeding<H> {
         if is_suspect && !was_suspect {
             tracing::warn!("items are suspect");
             self.published.stales += 1;
-            for handle in self.handles.values().flatten() {
+            for handle in self.handles.values().flatten().flatten() {
                 let _ = submissions.status(*handle, &StatusHead::of(state(true)));
             }
         }
@@ -118,7 +128,7 @@ impl<H: Handler> Feeding<H> {
             self.failure = Some(error.to_string());
         }
         if was_suspect && !is_suspect {
-            tracing::info!(items = self.handles.len() * DOMAINS.len(), "items are good");
+            tracing::info!(items = self.items(), "items are good");
             self.images(submissions);
         }
     }
@@ -135,17 +145,18 @@ impl<H: Handler> Feeding<H> {
                 return;
             };
             let at = DOMAINS.iter().position(|domain| *domain == update.domain).unwrap_or(0);
+            let Some(handle) = handles[at] else { return };
             // A hub that does not take it asks for an image later.
             match update.kind {
                 UpdateKind::Image => {
                     let head = RefreshHead { state: state(*is_suspect), ..RefreshHead::default() };
-                    let _ = submissions.refresh(handles[at], &head, &update.payload);
+                    let _ = submissions.refresh(handle, &head, &update.payload);
                     images += 1;
                 }
                 UpdateKind::Changes(_) => {
                     buffer.clear();
                     if update.append(0, None, buffer).is_ok() {
-                        let _ = submissions.send(handles[at], buffer);
+                        let _ = submissions.send(handle, buffer);
                         updates += 1;
                     }
                 }
@@ -154,7 +165,7 @@ impl<H: Handler> Feeding<H> {
         published.images += images;
         published.updates += updates;
         for name in new {
-            match open(&self.service, &name, submissions) {
+            match open(&self.handler, &self.service, &name, submissions) {
                 Ok(opened) => self.handles.insert(name.clone(), opened),
                 Err(error) => {
                     tracing::error!(item = name, %error, "an item is not published");
@@ -183,7 +194,7 @@ impl<H: Handler> Feeding<H> {
     fn image(&mut self, domain: Domain, name: &str, submissions: &mut Submissions<'_>) {
         let Self { handler, published, handles, is_suspect, buffer, .. } = self;
         let at = DOMAINS.iter().position(|known| *known == domain).unwrap_or(0);
-        let Some(handle) = handles.get(name).map(|handles| handles[at]) else { return };
+        let Some(handle) = handles.get(name).and_then(|handles| handles[at]) else { return };
         buffer.clear();
         match handler.image(domain, name, buffer) {
             Ok(Some(kind)) => {
@@ -198,11 +209,15 @@ impl<H: Handler> Feeding<H> {
 }
 
 fn open(
+    handler: &impl Handler,
     service: &str,
     name: &str,
     submissions: &mut Submissions<'_>,
-) -> Result<[ItemHandle; DOMAINS.len()], ApiError> {
-    let mut open = |domain| submissions.open(&PublishSpec::new(service, name).domain(domain));
+) -> Result<[Option<ItemHandle>; DOMAINS.len()], ApiError> {
+    let mut open = |domain| {
+        let spec = PublishSpec::new(service, name).domain(domain);
+        handler.has(domain).then(|| submissions.open(&spec)).transpose()
+    };
     Ok([open(DOMAINS[0])?, open(DOMAINS[1])?, open(DOMAINS[2])?])
 }
 
@@ -215,7 +230,7 @@ impl<H: Handler> PublisherHandler for Feeding<H> {
             }
             PublisherEvent::RefreshWanted { item } => {
                 let found = self.handles.iter().find_map(|(name, handles)| {
-                    let at = handles.iter().position(|handle| *handle == item)?;
+                    let at = handles.iter().position(|handle| *handle == Some(item))?;
                     Some((DOMAINS[at], name.clone()))
                 });
                 if let Some((domain, name)) = found {

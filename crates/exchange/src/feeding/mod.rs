@@ -12,10 +12,15 @@
 //! |---|---|
 //! | [`FeedHandler`] | which line is right, what is asked for again, whether items are good; no I/O |
 //! | [`NasdaqHandler`] | the same of Nasdaq, whose messages can be had again by datagram, and all that there is by a connection |
-//! | [`Feeding`] | the items of either at a hub |
-//! | [`FeedSockets`], [`NasdaqSockets`] | the sockets |
+//! | [`CmeHandler`] | the same of CME Group, whose books are good again by a loop of snapshots |
+//! | [`CmeLines`] | which addresses of a capture are lines of a channel of theirs |
+//! | [`Feeding`] | the items of any at a hub |
+//! | [`FeedSockets`], [`NasdaqSockets`], [`CmeSockets`] | the sockets |
 //! | [`Playing`] | when packets of a capture are due |
 
+mod cme;
+mod cme_lines;
+mod cme_sockets;
 mod handler;
 mod items;
 mod links;
@@ -24,6 +29,9 @@ mod nasdaq_sockets;
 mod playing;
 mod sockets;
 
+pub use cme::{CmeConfig, CmeCounts, CmeHandler, CmeOrigin};
+pub use cme_lines::CmeLines;
+pub use cme_sockets::CmeSockets;
 pub use handler::{FeedConfig, FeedCounts, FeedHandler, FeedOutputs, Link};
 pub use items::{Feeding, Handler, Published};
 pub use links::{Calling, NoLinks};

@@ -15,6 +15,7 @@ use tapeline_matching::SelfMatch;
 use tapeline_sequence::JournalConfig;
 use toml::Spanned;
 
+use super::cme::CmeSection;
 use super::gateways::GatewaySection;
 use super::instruments::{self, InstrumentSection};
 use super::nasdaq::NasdaqSection;
@@ -50,6 +51,8 @@ pub(crate) struct Config {
     pub(crate) feed: Feed,
     /// With it the file may be for the feed handler of Nasdaq alone.
     pub(crate) nasdaq: Option<NasdaqSection>,
+    /// The same of CME Group.
+    pub(crate) cme: Option<CmeSection>,
     #[serde(default)]
     pub(crate) admin: Admin,
     #[serde(default, rename = "instrument")]
@@ -341,7 +344,8 @@ impl Config {
     fn parse(file: &str, text: &str) -> Result<Self, ExchangeError> {
         let fault = |what: String| ExchangeError::Config(format!("{file}: {}", what.trim_end()));
         let config: Self = toml::from_str(text).map_err(|error| fault(error.to_string()))?;
-        if config.instruments.is_empty() && config.nasdaq.is_none() {
+        let is_read_alone = config.nasdaq.is_some() || config.cme.is_some();
+        if config.instruments.is_empty() && !is_read_alone {
             return Err(fault(NOTHING_TRADED.into()));
         }
         for (at, instrument) in config.instruments.iter().enumerate() {
@@ -370,8 +374,9 @@ impl Config {
         }
         let replicas = config.replicas.members.get_ref().len();
         let of_nasdaq = config.nasdaq.as_ref().and_then(NasdaqSection::fault);
-        let fault_in =
-            config.replicas.fault().or_else(|| config.gateways.fault(replicas)).or(of_nasdaq);
+        let of_cme = config.cme.as_ref().and_then(CmeSection::fault);
+        let own = config.replicas.fault().or_else(|| config.gateways.fault(replicas));
+        let fault_in = own.or(of_nasdaq).or(of_cme);
         if let Some((at, what)) = fault_in {
             let line = text[..at].lines().count().max(1);
             return Err(fault(format!("line {line}: {what}")));

@@ -1,5 +1,6 @@
 //! The program around the rooms: its configuration, its log, its subcommands.
 
+mod cme;
 mod config;
 mod demo;
 mod failure;
@@ -11,6 +12,7 @@ mod log;
 mod matching;
 mod nasdaq;
 mod operate;
+mod reading;
 mod ready;
 mod replay;
 mod replicas;
@@ -41,6 +43,7 @@ enum Command {
     Run(run::Args),
     Feed(feed::Args),
     Nasdaq(nasdaq::Args),
+    Cme(cme::Args),
     Gateway(gateway::Args),
     Demo(demo::Args),
     Match(matching::Args),
@@ -56,6 +59,7 @@ impl Cli {
             Command::Run(args) => run::run(args),
             Command::Feed(args) => feed::run(args),
             Command::Nasdaq(args) => nasdaq::run(args),
+            Command::Cme(args) => cme::run(args),
             Command::Gateway(args) => gateway::run(args),
             Command::Demo(args) => demo::run(args),
             Command::Match(args) => matching::run(args),

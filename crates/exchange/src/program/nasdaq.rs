@@ -1,37 +1,29 @@
 //! `tapeline exchange nasdaq`: market data of Nasdaq to a hub.
 
-use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
-use tapeline_api::{Publisher, Server};
-use tapeline_ending::{Stop, Verdict};
+use tapeline_api::Server;
+use tapeline_ending::Verdict;
 use tapeline_exchange::{
     ExchangeError, Feeding, Line, NasdaqConfig, NasdaqCounts, NasdaqHandler, NasdaqSockets,
-    NoLinks, Origin, Playing, Speed,
+    NoLinks, Origin, Speed,
 };
-use tapeline_inspect::capture::{CaptureError, Datagram, read_datagrams};
+use tapeline_inspect::capture::Datagram;
 use tapeline_itch::Limits;
-use tapeline_time::{MonotonicClock, Time};
 use toml::Spanned;
 
 use super::Common;
 use super::failure::Failure;
 use super::feed;
+use super::reading::{Shell, WAIT};
 use super::ready::Ready;
 use super::run::{Counts, Named, now_ns};
 
-/// How long a turn waits: the hub is looked after in between.
-const WAIT: Duration = Duration::from_millis(5);
-
 /// A and B.
 const MOST_LINES: usize = 2;
-
-/// Packets of a capture between two turns.
-const PACKETS_OF_A_TURN: u32 = 64;
 
 /// Publish market data of Nasdaq at a hub
 ///
@@ -189,96 +181,14 @@ impl Named for NasdaqCounts {
     }
 }
 
-/// What stands between the handler and the hub.
-struct Shell {
-    feeding: Feeding<NasdaqHandler>,
-    publisher: Publisher,
-    counts: Counts<NasdaqCounts>,
-    clock: MonotonicClock,
-    stop: Stop,
-}
-
-impl Shell {
-    /// Publishes what has changed, at a time of the handler's, and looks after the hub
-    /// for as long as `wait`.
-    fn turn(&mut self, now: Time, wait: Duration) -> Result<(), Failure> {
-        let Self { feeding, publisher, counts, clock, .. } = self;
-        publisher.with(|submissions| feeding.publish(now, submissions));
-        publisher.poll(Some(wait), feeding);
-        counts.publish(clock.now(), || feeding.counts(now));
-        match feeding.failure() {
-            Some(failure) => Err(Failure::Feed(failure.to_owned())),
-            None => Ok(()),
-        }
-    }
-
-    fn listen(&mut self, mut sockets: NasdaqSockets) -> Result<(), Failure> {
-        while !self.stop.is_asked() {
-            let clock = self.clock;
-            sockets.turn(WAIT, (|| clock.now(), now_ns), &mut self.feeding.handler);
-            self.turn(clock.now(), Duration::ZERO)?;
-        }
-        self.counts.tell(&self.feeding.counts(self.clock.now()));
-        Ok(())
-    }
-
-    /// Plays a capture. The handler's time is that of the capture: what it asks for
-    /// nobody answers, and how fast it is played makes no difference.
-    fn play(&mut self, path: &Path, speed: Speed) -> Result<(), Failure> {
-        let file = File::open(path).map_err(|error| {
-            let file = path.display().to_string();
-            ExchangeError::Io { file, error }
-        })?;
-        let mut playing = Playing::new(speed, self.clock.now());
-        let (mut line_a, mut packets, mut failure) = (None, 0, None);
-        let read = read_datagrams(file, &mut |captured_ns, datagram| {
-            packets += 1;
-            let before = playing.now();
-            let due = playing.due(captured_ns);
-            if let Err(error) = self.wait(due, before, packets) {
-                failure = Some(error);
-            }
-            if failure.is_some() || self.stop.is_asked() {
-                return ControlFlow::Break(());
-            }
-            let times = (playing.now(), captured_ns);
-            let origin = origin(*line_a.get_or_insert(datagram.destination), datagram);
-            let handler = &mut self.feeding.handler;
-            handler.packet(times, origin, datagram.payload, &mut NoLinks);
-            // Nobody answers.
-            drop(handler.requests());
-            ControlFlow::Continue(())
-        });
-        if let Some(failure) = failure {
-            return Err(failure);
-        }
-        match read {
-            Ok(_) => tracing::info!(packets, "the capture is over"),
-            Err(error @ CaptureError::NotACapture) => {
-                return Err(Failure::Capture { path: path.to_owned(), error });
-            }
-            Err(error) => tracing::warn!(packets, %error, "the capture is over"),
-        }
-        while !self.stop.is_asked() {
-            self.turn(playing.now(), WAIT)?;
-        }
-        self.counts.tell(&self.feeding.counts(playing.now()));
-        Ok(())
-    }
-
-    /// Until a packet is due; the hub is looked after also when all of them are.
-    fn wait(&mut self, due: Time, now: Time, packets: u32) -> Result<(), Failure> {
-        if packets.is_multiple_of(PACKETS_OF_A_TURN) {
-            self.turn(now, Duration::ZERO)?;
-        }
-        loop {
-            let wait = due.since(self.clock.now());
-            if wait.is_zero() || self.stop.is_asked() {
-                return Ok(());
-            }
-            self.turn(now, wait.min(WAIT))?;
-        }
-    }
+/// What it asks for nobody answers.
+fn play(shell: &mut Shell<NasdaqHandler>, path: &Path, speed: Speed) -> Result<(), Failure> {
+    let mut line_a = None;
+    shell.play(path, speed, |handler, times, datagram| {
+        let origin = origin(*line_a.get_or_insert(datagram.destination), datagram);
+        handler.packet(times, origin, datagram.payload, &mut NoLinks);
+        drop(handler.requests());
+    })
 }
 
 /// The line that a captured datagram came by: the first one is that of the first one.
@@ -292,23 +202,20 @@ pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
     let stop = args.common.stop()?;
     let section = config.nasdaq.clone().unwrap_or_default().with(args)?;
     let publisher = feed::publisher(&config, feed::hubs(&config, &args.hub)?)?;
-    let sockets = section.sockets()?;
+    let mut sockets = section.sockets()?;
     let mut ready = Ready::default();
     for (address, name) in sockets.addresses().zip(["line-a", "line-b"]) {
         ready.add(name, address);
     }
     watch.announce(&mut ready);
     ready.write(args.common.ready_file.as_deref())?;
-    let mut shell = Shell {
-        feeding: Feeding::new(section.handler(), &config.feed.service),
-        publisher,
-        counts: Counts::new(&watch, "nasdaq", &[])?,
-        clock: MonotonicClock::start(),
-        stop,
-    };
+    let feeding = Feeding::new(section.handler(), &config.feed.service);
+    let mut shell = Shell::new(feeding, publisher, Counts::new(&watch, "nasdaq", &[])?, stop);
     match &args.capture {
-        Some(path) => shell.play(path, args.speed)?,
-        None => shell.listen(sockets)?,
+        Some(path) => play(&mut shell, path, args.speed)?,
+        None => shell.listen(|handler, clock| {
+            sockets.turn(WAIT, (|| clock.now(), now_ns), handler);
+        })?,
     }
     Ok(Verdict::Good)
 }

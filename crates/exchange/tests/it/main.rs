@@ -2,6 +2,7 @@
 
 mod channels;
 mod closing_price;
+mod cme;
 mod conformance;
 mod drop_copy;
 mod extensions;
@@ -10,6 +11,7 @@ mod fix;
 mod fix_gateways;
 mod flows;
 mod gateways;
+mod handlers;
 mod killed;
 mod nasdaq;
 mod no_allocation;

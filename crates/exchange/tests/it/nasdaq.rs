@@ -7,12 +7,9 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream, UdpSocket};
 use std::ops::ControlFlow;
-use std::path::Path;
-use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tapeline_api::Consumer;
 use tapeline_exchange::{
     Handler, Line, NasdaqConfig, NasdaqCounts, NasdaqHandler, NasdaqSockets, NoLinks, Origin,
     Playing, Published,
@@ -23,13 +20,13 @@ use tapeline_itch::{
     AddOrder, Alpha, Asked, Body, EndOfSnapshot, Executed, Limits, Message, OrderReplaced, Packer,
     PacketHead, Price4, Server, StockDirectory, SystemEvent, TradingAction,
 };
-use tapeline_node::Node;
 use tapeline_omm::market::fid;
 use tapeline_time::{MonotonicClock, Time};
-use tempfile::{TempDir, tempdir};
+use tempfile::tempdir;
 
-use crate::processes::{PATIENCE, PROGRAM, Running};
-use crate::watching::{SERVICE, Watching, consumer, node};
+use crate::handlers::{Site, capture, process};
+use crate::processes::PATIENCE;
+use crate::watching::Watching;
 
 /// 2026-11-30 14:30 UTC, half past nine in New York.
 const OPEN_NS: u64 = 1_796_049_000_000_000_000;
@@ -80,29 +77,6 @@ fn is_whole(handler: &NasdaqHandler) {
     assert_eq!(last.time_ns, MIDNIGHT_NS + 34_200_000_000_005);
 }
 
-/// A capture of raw IPv4 with times in nanoseconds: packets by the last byte of their
-/// group, with how many milliseconds after the opening they came.
-fn capture(packets: &[(u64, u8, &[u8])]) -> Vec<u8> {
-    let mut file = 0xa1b2_3c4d_u32.to_le_bytes().to_vec();
-    file.extend(b"\x02\0\x04\0\0\0\0\0\0\0\0\0\xff\xff\0\0\x65\0\0\0");
-    for (ms, group, payload) in packets {
-        let at_ns = OPEN_NS + ms * 1_000_000;
-        let len = 28 + payload.len() as u32;
-        for word in [(at_ns / 1_000_000_000) as u32, (at_ns % 1_000_000_000) as u32, len, len] {
-            file.extend(word.to_le_bytes());
-        }
-        file.extend(b"\x45\0");
-        file.extend((len as u16).to_be_bytes());
-        file.extend(b"\0\0\0\0\x01\x11\0\0\x0a\0\0\x01\xe9\x36\x0c");
-        file.push(*group);
-        file.extend(b"\x10\x01\x67\x75");
-        file.extend((len as u16 - 20).to_be_bytes());
-        file.extend(b"\0\0");
-        file.extend(*payload);
-    }
-    file
-}
-
 /// Plays a capture; returns what there is at its end.
 fn play(file: &[u8], speed: &str) -> (NasdaqHandler, NasdaqCounts) {
     let (mut handler, mut line_a) = (handler(), None);
@@ -132,7 +106,7 @@ fn a_capture_of_two_lines_leads_to_the_same_at_any_speed() {
             both.push((10 * at + 1, 112, packet));
         }
     }
-    let file = capture(&both);
+    let file = capture(OPEN_NS, &both);
     assert_eq!(&file[40..60], b"\x45\0\0\x3e\0\0\0\0\x01\x11\0\0\x0a\0\0\x01\xe9\x36\x0c\x6f");
     for speed in ["1", "1000", "max"] {
         let (handler, counts) = play(&file, speed);
@@ -153,7 +127,7 @@ fn what_a_capture_lacks_makes_its_items_suspect() {
         .filter(|(_, at)| *at != 600)
         .map(|(packet, at)| (at, 111, packet.as_slice()))
         .collect();
-    let (_, counts) = play(&capture(&one), "max");
+    let (_, counts) = play(&capture(OPEN_NS, &one), "max");
     assert_eq!((counts.holes, counts.stale), (1, 1), "{counts:?}");
     assert!(counts.requests > 1, "nobody answers: {counts:?}");
 }
@@ -205,76 +179,26 @@ fn what_the_lines_lose_is_had_again_by_datagram() {
     assert_eq!(asked[..2], [(4, 3); 2], "what both lack, once more");
 }
 
-/// The program, with a file and further words.
-fn process(dir: &Path, words: &[&str]) -> Running {
-    let log = dir.join("log");
-    let child = Command::new(PROGRAM)
-        .args(["nasdaq", "--log", "info"])
-        .args(words)
-        .args([Path::new("--ready-file"), &dir.join("ready"), &dir.join("nasdaq.toml")])
-        .stdin(Stdio::null())
-        .stderr(fs::File::create(&log).expect("room"))
-        .spawn()
-        .expect("the program");
-    Running { child, ports: BTreeMap::new(), log }
-}
-
-/// A hub, a server and a consumer of what the program publishes.
-struct Site {
-    dir: TempDir,
-    node: Node,
-    consumer: Consumer,
-    watching: Watching,
-}
-
-impl Site {
-    /// With what the file says of Nasdaq.
-    fn new(nasdaq: &str) -> Self {
-        let (dir, node) = (tempdir().expect("a folder"), node());
-        let hub = node.hubs().next().expect("a hub").listening()[0];
-        let text = format!(
-            "[feed]\nhub = [\"{hub}\"]\nservice = \"{SERVICE}\"\n\
-             [nasdaq]\nsuffix = \".O\"\nsilence-ms = 600000\n{nasdaq}\n"
-        );
-        fs::write(dir.path().join("nasdaq.toml"), text).expect("room");
-        let (consumer, watching) = (consumer(&node), Watching::of("AAPL.O"));
-        Self { dir, node, consumer, watching }
-    }
-
-    /// Works until something is so.
-    fn until(
-        &mut self,
-        feed: &mut Running,
-        mut is_so: impl FnMut(&Watching) -> bool,
-        mut meanwhile: impl FnMut(),
-    ) {
-        let began = Instant::now();
-        while !is_so(&self.watching) {
-            self.node.turn(self.node.now());
-            self.watching.turn(&mut self.consumer);
-            meanwhile();
-            let said = || fs::read_to_string(&feed.log).unwrap_or_default();
-            let Watching { states, rows, .. } = &self.watching;
-            assert!(began.elapsed() < PATIENCE, "{states:?} {rows:?} {}", said());
-            assert!(!feed.has_ended(), "it ended: {}", fs::read_to_string(&feed.log).unwrap());
-        }
-    }
-
-    /// What the consumer has at the end of the morning: orders, levels, the quote.
-    fn is_the_morning(&self) {
-        let of = |at: usize, ids: &[i16]| -> Vec<String> {
-            let fields = |row: &BTreeMap<i16, String>| {
-                let field = |id| row.get(id).cloned().unwrap_or_default();
-                ids.iter().map(field).collect::<Vec<_>>().join(" ")
-            };
-            self.watching.rows[at].values().map(fields).collect()
+/// What the consumer has at the end of the morning: orders, levels, the quote.
+fn is_the_morning(watching: &Watching) {
+    let of = |at: usize, ids: &[i16]| -> Vec<String> {
+        let fields = |row: &BTreeMap<i16, String>| {
+            let field = |id| row.get(id).cloned().unwrap_or_default();
+            ids.iter().map(field).collect::<Vec<_>>().join(" ")
         };
-        let order = [fid::ORDER_PRC, fid::ORDER_SIZE];
-        assert_eq!(of(0, &order), ["189.50 60", "189.70 70", "189.40 100"]);
-        assert_eq!(of(1, &order), ["189.40 100", "189.50 60", "189.70 70"]);
-        let best = [fid::BID, fid::BIDSIZE, fid::ASK, fid::ASKSIZE];
-        assert_eq!(of(2, &best), ["189.50 60 189.70 70"]);
-    }
+        watching.rows[at].values().map(fields).collect()
+    };
+    let order = [fid::ORDER_PRC, fid::ORDER_SIZE];
+    assert_eq!(of(0, &order), ["189.50 60", "189.70 70", "189.40 100"]);
+    assert_eq!(of(1, &order), ["189.40 100", "189.50 60", "189.70 70"]);
+    let best = [fid::BID, fid::BIDSIZE, fid::ASK, fid::ASKSIZE];
+    assert_eq!(of(2, &best), ["189.50 60 189.70 70"]);
+}
+
+/// A site with what the file says of Nasdaq.
+fn site(nasdaq: &str) -> Site {
+    let own = format!("suffix = \".O\"\nsilence-ms = 600000\n{nasdaq}");
+    Site::new("nasdaq", "AAPL.O", &own)
 }
 
 /// Whether a consumer has all orders of the morning, good.
@@ -284,15 +208,15 @@ fn has_all(watching: &Watching) -> bool {
 
 #[test]
 fn a_captured_morning_is_what_a_consumer_sees() {
-    let mut site = Site::new("");
+    let mut site = site("");
     let file = site.dir.path().join("morning.pcap");
     let packets = morning();
     let all: Vec<_> = packets.iter().zip(0..).map(|(packet, ms)| (ms, 111, &packet[..])).collect();
-    fs::write(&file, capture(&all)).expect("room");
+    fs::write(&file, capture(OPEN_NS, &all)).expect("room");
     let file = file.to_str().expect("a text");
-    let mut feed = process(site.dir.path(), &["--capture", file, "--speed", "max"]);
+    let mut feed = process("nasdaq", site.dir.path(), &["--capture", file, "--speed", "max"]);
     site.until(&mut feed, has_all, || {});
-    site.is_the_morning();
+    is_the_morning(&site.watching);
     let quote = &site.watching.rows[2][&Vec::new()];
     assert_eq!(quote[&fid::TRDPRC_1], "189.50");
 }
@@ -345,11 +269,11 @@ fn snapshot(listener: &TcpListener) -> TcpStream {
 fn who_comes_late_has_all_orders_from_a_snapshot() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
     let at = listener.local_addr().expect("bound");
-    let mut site = Site::new(&format!(
+    let mut site = site(&format!(
         "lines = [\"127.0.0.1:0\"]\npatience-ms = 20\nattempts = 2\n\
          snapshot = \"{at}\"\nuser = \"ANN\"\npassword = \"SECRET\""
     ));
-    let mut feed = process(site.dir.path(), &[]);
+    let mut feed = process("nasdaq", site.dir.path(), &[]);
     let ready = site.dir.path().join("ready");
     site.until(&mut feed, |_| ready.exists(), || {});
     let text = fs::read_to_string(ready).expect("a file");
@@ -369,7 +293,7 @@ fn who_comes_late_has_all_orders_from_a_snapshot() {
     late();
     let server = thread::spawn(move || snapshot(&listener));
     site.until(&mut feed, has_all, || {});
-    site.is_the_morning();
+    is_the_morning(&site.watching);
     assert!(!feed.has_ended());
     drop(server.join().expect("a snapshot"));
 }
@@ -384,7 +308,7 @@ fn without_a_line_or_with_one_too_many_it_says_what_to_do() {
     ] {
         let file = dir.path().join("nasdaq.toml");
         fs::write(&file, format!("[nasdaq]\n{lines}\n")).expect("room");
-        let mut feed = process(dir.path(), &[]);
+        let mut feed = process("nasdaq", dir.path(), &[]);
         let status = feed.child.wait().expect("it ends");
         let said = fs::read_to_string(&feed.log).expect("a file");
         assert_eq!(status.code(), Some(2), "{said}");
