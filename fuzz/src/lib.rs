@@ -4,6 +4,7 @@ pub mod fix;
 pub mod hub;
 pub mod itch;
 pub mod json;
+pub mod mdp;
 pub mod mitch;
 pub mod ntg;
 pub mod omm;

@@ -335,6 +335,10 @@ fn market_seeds() {
     // A session, a hole that is asked for and filled; one that is lost; another session.
     let steps = [[0, 17, 2], [0, 20, 1], [3, 2, 5], [0, 16, 3], [0, 99, 1], [3, 2, 4]];
     write("itch_reader", "holes", &[], &steps.concat());
+    let golden = include_str!("../../../crates/mdp/golden/messages.hex").lines();
+    for (place, (name, hex)) in golden.filter_map(|line| line.split_once(' ')).enumerate() {
+        write("mdp_codec", &format!("{place:02}-{name}"), &[], &unhex(hex));
+    }
     for (place, (kind, _)) in tapeline_mitch::Message::LENGTHS.iter().enumerate() {
         let name = format!("type-{kind:02x}");
         write("mitch_codec", &name, &[*kind], &[1; 40]);
