@@ -163,4 +163,4 @@ fuzz: ## Every fuzz target for ten minutes, two at a time
 
 clean: ## Remove what was built
 	$(CARGO) clean
-	rm -rf bench/exchange-core/target interop/wire-bench/target interop/json-bench/target interop/target interop/ema/target interop/fix/target interop/python/target bench/peers/eta/target fuzz/target
+	rm -rf bench/exchange-core/target interop/wire-bench/target interop/json-bench/target interop/target interop/ema/target interop/fix/target interop/python/target bench/peers/eta/target crates/mdp/golden/target fuzz/target

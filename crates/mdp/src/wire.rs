@@ -1,5 +1,6 @@
 //! How SBE lays out fields, blocks and groups.
 
+use std::fmt;
 use std::marker::PhantomData;
 
 use tapeline_layout::Field;
@@ -239,7 +240,7 @@ impl Dimension {
 }
 
 /// The entries of a group, each of them long enough for its fields.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Group<'a> {
     blocks: &'a [u8],
     /// Not 0.
@@ -266,6 +267,12 @@ impl<'a> Group<'a> {
             true => Long::read(bytes),
             false => Short::read(bytes),
         })
+    }
+}
+
+impl fmt::Debug for Group<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {} bytes", self.blocks().len(), self.block_bytes)
     }
 }
 

@@ -11,6 +11,8 @@ use tapeline_mdp::{
     UpdateAction, VolumeEntry,
 };
 
+use crate::golden::all;
+
 /// A price that does not stand for none.
 fn price() -> impl Strategy<Value = Price9> {
     (i64::MIN..i64::MAX).prop_map(Price9::from_nano)
@@ -246,11 +248,7 @@ proptest! {
         end in any::<Index>(),
         is_cut in any::<bool>(),
     ) {
-        let lines: Vec<_> = include_str!("../../golden/messages.hex").lines().collect();
-        let (_, hex) = line.get(&lines).split_once(' ').expect("a name");
-        let mut bytes: Vec<_> = (0..hex.len() / 2)
-            .map(|at| u8::from_str_radix(&hex[2 * at..2 * at + 2], 16).expect("two digits"))
-            .collect();
+        let mut bytes = line.get(&all()).clone();
         for (at, byte) in changes {
             *at.get_mut(&mut bytes) = byte;
         }

@@ -15,11 +15,20 @@ const fn nano(nano: i64) -> Price9 {
     Price9::from_nano(nano)
 }
 
+/// The name of a template, and a packet of it, in hexadecimal digits.
+fn lines() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let lines = include_str!("../../../golden/messages.hex").lines();
+    lines.map(|line| line.split_once(' ').expect("a name"))
+}
+
+/// All packets.
+pub(crate) fn all() -> Vec<Vec<u8>> {
+    lines().map(|(_, hex)| bytes(hex)).collect()
+}
+
 /// The packets of a template, in order.
 fn packets(template: &str) -> Vec<Vec<u8>> {
-    let lines = include_str!("../../../golden/messages.hex").lines();
-    let words = lines.filter_map(|line| line.split_once(' '));
-    words.filter(|(name, _)| *name == template).map(|(_, hex)| bytes(hex)).collect()
+    lines().filter(|(name, _)| *name == template).map(|(_, hex)| bytes(hex)).collect()
 }
 
 fn bytes(hex: &str) -> Vec<u8> {
@@ -67,9 +76,7 @@ use read_as;
 
 #[test]
 fn all_lines_are_packets() {
-    let lines = include_str!("../../../golden/messages.hex").lines();
-    let packets: Vec<_> =
-        lines.map(|line| bytes(line.split_once(' ').expect("a name").1)).collect();
+    let packets = all();
     assert_eq!(packets.len(), 28);
     for (packet, sequence) in packets.iter().zip(1..) {
         assert_eq!(Packet::read(packet).map(|packet| packet.sequence), Ok(sequence));
