@@ -27,6 +27,9 @@ mod levels;
 mod listed;
 mod recent;
 
+/// Instruments of a channel; the largest have some 100,000.
+const MOST_INSTRUMENTS: usize = 1 << 20;
+
 /// Which books are kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Depth {
@@ -160,14 +163,15 @@ impl CmeFeed {
     /// A packet of changes, in order.
     pub fn packet(&mut self, packet: &Packet<'_>, bytes: &[u8]) {
         self.next = packet.sequence.wrapping_add(1);
-        if self.unsure > 0 && self.settings.has_snapshots {
-            self.recent.keep(packet.sequence, bytes);
-        }
         for message in packet.messages() {
             match message {
                 Ok(message) => self.change(&message, None),
                 Err(_) => self.unreadable += 1,
             }
+        }
+        // It may be the first one about an instrument, which is not good either.
+        if self.unsure > 0 && self.settings.has_snapshots {
+            self.recent.keep(packet.sequence, bytes);
         }
     }
 
@@ -184,21 +188,27 @@ impl CmeFeed {
         }
     }
 
-    /// The place of an instrument; the first message about it makes it.
-    fn place(&mut self, security: i32) -> usize {
-        let Self { instruments, by_security, by_name, settings, born, unsure, .. } = self;
-        *by_security.entry(security).or_insert_with(|| {
-            let at = instruments.len();
-            let name =
-                (!settings.has_definitions).then(|| format!("{security}{}", settings.suffix));
-            if let Some(name) = &name {
-                by_name.insert(name.clone(), at);
-            }
-            let listed = Listed::new(security, name, *born);
-            *unsure += usize::from(!listed.is_good());
-            instruments.push(listed);
-            at
-        })
+    /// The place of an instrument; the first message about it makes it. One too many has
+    /// none.
+    fn place(&mut self, security: i32) -> Option<usize> {
+        if let Some(at) = self.by_security.get(&security) {
+            return Some(*at);
+        }
+        let at = self.instruments.len();
+        if at >= MOST_INSTRUMENTS {
+            self.unknown += 1;
+            return None;
+        }
+        let has_number = !self.settings.has_definitions;
+        let name = has_number.then(|| format!("{security}{}", self.settings.suffix));
+        if let Some(name) = &name {
+            self.by_name.insert(name.clone(), at);
+        }
+        let listed = Listed::new(security, name, self.born);
+        self.unsure += usize::from(!listed.is_good());
+        self.instruments.push(listed);
+        self.by_security.insert(security, at);
+        Some(at)
     }
 
     /// Something is to be published of an instrument.
@@ -316,7 +326,7 @@ impl CmeFeed {
             if only.is_some_and(|only| only != security) {
                 continue;
             }
-            let at = self.place(security);
+            let Some(at) = self.place(security) else { continue };
             if self.takes(at, Some(report)) {
                 change(&mut self.instruments[at], &said);
                 self.note(at, time_ns);
@@ -339,7 +349,7 @@ impl CmeFeed {
             if only.is_some_and(|only| only != entry.security) {
                 continue;
             }
-            let at = self.place(entry.security);
+            let Some(at) = self.place(entry.security) else { continue };
             if !self.takes(at, Some(entry.report_sequence)) {
                 continue;
             }
@@ -390,7 +400,7 @@ impl CmeFeed {
         if only.is_some_and(|only| only != security) {
             return;
         }
-        let at = self.place(security);
+        let Some(at) = self.place(security) else { return };
         if !self.takes(at, None) {
             return;
         }
@@ -404,7 +414,7 @@ impl CmeFeed {
     /// The orders of an instrument are gone.
     fn reset_orders(&mut self, time_ns: u64, security: i32, only: Option<i32>) {
         if only.is_none_or(|only| only == security) {
-            let at = self.place(security);
+            let Some(at) = self.place(security) else { return };
             if self.takes(at, None) {
                 self.instruments[at].clear();
                 self.note(at, time_ns);
@@ -419,7 +429,7 @@ impl CmeFeed {
             |listed: &Listed| listed.group == group && (asset.is_empty() || listed.asset == asset);
         let all = match said.security {
             Some(security) => {
-                let at = self.place(security);
+                let Some(at) = self.place(security) else { return };
                 at..at + 1
             }
             None => 0..self.instruments.len(),
@@ -436,7 +446,7 @@ impl CmeFeed {
 
     /// What an instrument is.
     fn define(&mut self, said: &Definition<'_>) {
-        let at = self.place(said.security);
+        let Some(at) = self.place(said.security) else { return };
         let listed = &mut self.instruments[at];
         listed.define(said, &self.settings.suffix);
         if said.update_action == DefinitionAction::Delete {
@@ -449,7 +459,7 @@ impl CmeFeed {
 
     /// Levels of an instrument, and what was traded of it.
     fn snapshot(&mut self, said: &Snapshot<'_>) {
-        let at = self.place(said.security);
+        let Some(at) = self.place(said.security) else { return };
         let has_levels = self.settings.depth == Depth::Levels;
         if self.instruments[at].is_good() || !self.is_enough(said.last_sequence) {
             return;
@@ -468,7 +478,8 @@ impl CmeFeed {
 
     /// A part of the orders of an instrument.
     fn snapshot_orders(&mut self, said: &SnapshotOrderBook<'_>) {
-        let (at, last_sequence) = (self.place(said.security), said.last_sequence);
+        let Some(at) = self.place(said.security) else { return };
+        let last_sequence = said.last_sequence;
         if self.settings.depth != Depth::Orders || self.instruments[at].is_good() {
             return;
         }

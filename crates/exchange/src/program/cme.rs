@@ -235,8 +235,11 @@ pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
     let stop = args.common.stop()?;
     let section = config.cme.clone().unwrap_or_default().with(args)?;
     let publisher = feed::publisher(&config, feed::hubs(&config, &args.hub)?)?;
-    let mut sockets = section.sockets()?;
     let captured = args.capture.as_deref().map(|path| section.look_at(path)).transpose()?;
+    let mut sockets = match captured {
+        Some(_) => CmeSockets::new(&[], &[])?,
+        None => section.sockets()?,
+    };
     let has = match &captured {
         Some(lines) => (lines.has_snapshots(), lines.has_definitions()),
         None => (!section.snapshots.is_empty(), !section.definitions.is_empty()),

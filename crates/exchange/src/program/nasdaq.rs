@@ -11,7 +11,6 @@ use tapeline_exchange::{
     ExchangeError, Feeding, Line, NasdaqConfig, NasdaqCounts, NasdaqHandler, NasdaqSockets,
     NoLinks, Origin, Speed,
 };
-use tapeline_inspect::capture::Datagram;
 use tapeline_itch::Limits;
 use toml::Spanned;
 
@@ -66,8 +65,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "HOST:PORT")]
     snapshot: Option<String>,
 
-    /// Play this capture
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["lines", "again", "snapshot"])]
+    /// Play this capture: all that is in it, or the lines that are given
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["again", "snapshot"])]
     capture: Option<PathBuf>,
 
     /// How fast: 1 as it was, 10 ten times as fast, max
@@ -132,7 +131,7 @@ impl NasdaqSection {
 
     /// With what the command line says instead.
     fn with(mut self, args: &Args) -> Result<Self, Failure> {
-        if !args.lines.is_empty() {
+        if args.capture.is_some() || !args.lines.is_empty() {
             self.lines = Spanned::new(0..0, args.lines.clone());
         }
         if let Some((_, what)) = self.fault() {
@@ -143,7 +142,6 @@ impl NasdaqSection {
         self.snapshot = args.snapshot.clone().or(self.snapshot);
         self.suffix = args.suffix.clone().unwrap_or(self.suffix);
         if args.capture.is_some() {
-            self.lines = Spanned::new(0..0, Vec::new());
             (self.again, self.snapshot) = (None, None);
         } else if self.lines.get_ref().is_empty() {
             let what = "no line to read; give --line GROUP:PORT, lines of [nasdaq] in the file, or \
@@ -181,19 +179,44 @@ impl Named for NasdaqCounts {
     }
 }
 
-/// What it asks for nobody answers.
-fn play(shell: &mut Shell<NasdaqHandler>, path: &Path, speed: Speed) -> Result<(), Failure> {
-    let mut line_a = None;
+/// Plays a capture: what the handler asks for nobody answers.
+fn play(
+    shell: &mut Shell<NasdaqHandler>,
+    (path, speed): (&Path, Speed),
+    lines: &[SocketAddrV4],
+) -> Result<(), Failure> {
+    let mut lines = CapturedLines::new(lines);
     shell.play(path, speed, |handler, times, datagram| {
-        let origin = origin(*line_a.get_or_insert(datagram.destination), datagram);
-        handler.packet(times, origin, datagram.payload, &mut NoLinks);
-        drop(handler.requests());
+        if let Some(origin) = lines.origin(datagram.destination) {
+            handler.packet(times, origin, datagram.payload, &mut NoLinks);
+            drop(handler.requests());
+        }
     })
 }
 
-/// The line that a captured datagram came by: the first one is that of the first one.
-fn origin(line_a: SocketAddr, datagram: &Datagram<'_>) -> Origin {
-    if datagram.destination == line_a { Origin::LineA } else { Origin::LineB }
+/// The lines of a capture: those that are given, or all that is in it.
+struct CapturedLines {
+    given: Vec<SocketAddr>,
+    /// Where the first datagram went, if none are given.
+    first: Option<SocketAddr>,
+}
+
+impl CapturedLines {
+    fn new(given: &[SocketAddrV4]) -> Self {
+        Self { given: given.iter().map(|line| (*line).into()).collect(), first: None }
+    }
+
+    /// The line that a datagram came by, if it is one of them.
+    fn origin(&mut self, to: SocketAddr) -> Option<Origin> {
+        if self.given.is_empty() {
+            let is_first = to == *self.first.get_or_insert(to);
+            return Some(if is_first { Origin::LineA } else { Origin::LineB });
+        }
+        match self.given.iter().position(|line| *line == to)? {
+            0 => Some(Origin::LineA),
+            _ => Some(Origin::LineB),
+        }
+    }
 }
 
 /// Runs the subcommand.
@@ -202,7 +225,10 @@ pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
     let stop = args.common.stop()?;
     let section = config.nasdaq.clone().unwrap_or_default().with(args)?;
     let publisher = feed::publisher(&config, feed::hubs(&config, &args.hub)?)?;
-    let mut sockets = section.sockets()?;
+    let mut sockets = match args.capture {
+        Some(_) => NasdaqSockets::new(&[], None, None)?,
+        None => section.sockets()?,
+    };
     let mut ready = Ready::default();
     for (address, name) in sockets.addresses().zip(["line-a", "line-b"]) {
         ready.add(name, address);
@@ -212,10 +238,28 @@ pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
     let feeding = Feeding::new(section.handler(), &config.feed.service);
     let mut shell = Shell::new(feeding, publisher, Counts::new(&watch, "nasdaq", &[])?, stop);
     match &args.capture {
-        Some(path) => play(&mut shell, path, args.speed)?,
+        Some(path) => play(&mut shell, (path, args.speed), section.lines.get_ref())?,
         None => shell.listen(|handler, clock| {
             sockets.turn(WAIT, (|| clock.now(), now_ns), handler);
         })?,
     }
     Ok(Verdict::Good)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_capture_the_lines_that_are_given_are_read_or_all() {
+        let at = |port| SocketAddrV4::new(Ipv4Addr::new(233, 54, 12, 111), port);
+        let origins = |given: &[SocketAddrV4]| {
+            let mut lines = CapturedLines::new(given);
+            [1, 2, 1, 3].map(|port| lines.origin(at(port).into()))
+        };
+        let [a, b] = [Origin::LineA, Origin::LineB].map(Some);
+        assert_eq!(origins(&[]), [a, b, a, b]);
+        assert_eq!(origins(&[at(3)]), [None, None, None, a]);
+        assert_eq!(origins(&[at(3), at(1)]), [b, None, b, a]);
+    }
 }

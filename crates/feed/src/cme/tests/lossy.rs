@@ -252,3 +252,36 @@ fn a_book_of_orders_that_is_good_is_the_markets() {
     let snapshots: u64 = (0..300).map(|seed| play(seed, Depth::Orders)).sum();
     assert!(snapshots > 1_000, "{snapshots}");
 }
+
+#[test]
+fn damaged_packets_are_survived() {
+    for (seed, depth) in (0..200).zip([Depth::Levels, Depth::Orders].into_iter().cycle()) {
+        let markets = Default::default();
+        let mut exchange = Exchange { dice: Dice(seed), depth, markets, packer: Packer::new(1) };
+        let mut feed = CmeFeed::new(CmeSettings { depth, has_snapshots: true, ..<_>::default() });
+        let mut channel = Channel::new(ChannelLimits::default());
+        let mut now = Time::ZERO;
+        for _round in 0..100 {
+            let changes = exchange.packet();
+            let at = exchange.dice.below(SECURITIES.len() as u64) as usize;
+            let sequence = exchange.packer.sequence() - 1;
+            let loops = exchange.markets[at].snapshots(SECURITIES[at], sequence, depth);
+            for (mut bytes, is_change) in
+                [(changes, true)].into_iter().chain(loops.into_iter().map(|it| (it, false)))
+            {
+                for _ in 0..exchange.dice.below(3) {
+                    let place = exchange.dice.below(bytes.len() as u64) as usize;
+                    bytes[place] = exchange.dice.below(256) as u8;
+                }
+                bytes.truncate(bytes.len() - exchange.dice.below(2) as usize);
+                match Packet::read(&bytes) {
+                    Ok(packet) if !is_change => feed.loop_packet(&packet),
+                    _ => drop(channel.packet(now, &bytes, &mut feed)),
+                }
+            }
+            now = channel.deadline().unwrap_or(now);
+            channel.timeout(now, &mut feed);
+            feed.publish(|_, _| {}).expect("it fits");
+        }
+    }
+}
