@@ -145,11 +145,13 @@ bench-tools: prerequisites-tools ## The host tools beside sockperf, fio, iperf3,
 	$(CARGO) build --release --quiet --locked -p tapeline-lab
 	bench/tools/run.sh $(TOOLS)
 
-bench-exchange: prerequisites-exchange ## The way of an order by how an exchange is laid out; replicas, engine and FIX codec beside others: make bench-exchange FLOWS="FILE …"
+bench-exchange: prerequisites-exchange ## The way of an order by how an exchange is laid out; replicas, engine, FIX codec and books of Nasdaq beside others: make bench-exchange FLOWS="FILE …"
 	$(if $(FLOWS),if bench/exchange-core/run.sh --build; then with="--with $(CURDIR)/bench/exchange-core/run.sh"; fi; \
 		$(CARGO) bench --locked --quiet -p tapeline-exchange --bench engines -- $$with $(abspath $(FLOWS)))
 	if bench/aeron-cluster/run.sh --build; then with="--with $(CURDIR)/bench/aeron-cluster/run.sh"; fi; \
 		$(CARGO) bench --locked --quiet -p tapeline-exchange --bench order_path -- $$with
+	if bench/itch-book/run.sh --build; then with="--with $(CURDIR)/bench/itch-book/run.sh"; fi; \
+		$(CARGO) bench --locked --quiet -p tapeline-feed --bench nasdaq -- $$with
 	bench/quickfix/run.py
 
 bench-eyes: prerequisites-bench ## What it costs to be looked at, in instructions of an update and in time; needs valgrind
@@ -163,4 +165,4 @@ fuzz: ## Every fuzz target for ten minutes, two at a time
 
 clean: ## Remove what was built
 	$(CARGO) clean
-	rm -rf bench/exchange-core/target interop/wire-bench/target interop/json-bench/target interop/target interop/ema/target interop/fix/target interop/python/target bench/peers/eta/target crates/mdp/golden/target fuzz/target
+	rm -rf bench/exchange-core/target bench/itch-book/target interop/wire-bench/target interop/json-bench/target interop/target interop/ema/target interop/fix/target interop/python/target bench/peers/eta/target crates/mdp/golden/target fuzz/target

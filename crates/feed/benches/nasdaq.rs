@@ -1,15 +1,19 @@
-//! A day of Nasdaq, made here: what its messages cost to decode, and to be the items of
-//! their instruments; beside the decoding of `itchy`, which somebody else wrote, over the
-//! same bytes. In turns.
+//! A day of Nasdaq, made here: what its messages cost to decode, to be kept as books, and
+//! to be the items of their instruments; over the same bytes beside the decoding of
+//! `itchy`, and the books of a program that is named, which somebody else wrote. In turns.
 //!
-//! `cargo bench -p tapeline-feed --bench nasdaq -- [ROUNDS] [MESSAGES]`
+//! `cargo bench -p tapeline-feed --bench nasdaq -- [--with PROGRAM] [ROUNDS] [MESSAGES]`
 
-use std::env;
+use std::error::Error;
 use std::hint::black_box;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Instant;
+use std::{env, fs};
 
 use itchy::MessageStream;
-use tapeline_feed::NasdaqFeed;
+use tapeline_feed::{Action, Book, NasdaqFeed, Order, Side, Trade};
 use tapeline_itch::{
     AddOrder, Alpha, Body, Executed, Message, OrderCancelled, OrderDeleted, OrderReplaced, Price4,
 };
@@ -148,6 +152,55 @@ fn decode(bytes: &[u8]) -> usize {
     count
 }
 
+const fn side(letter: u8) -> Side {
+    if letter == b'B' { Side::Bid } else { Side::Ask }
+}
+
+/// Changes a book as a message says.
+fn change(book: &mut Book, message: &Message) {
+    let time_ns = message.head.timestamp.ns();
+    match &message.body {
+        Body::AddOrder(AddOrder { order, side: of, shares, price, .. }) => {
+            let (side, price_nano) = (side(*of), price.nano());
+            book.apply(&Action::Add(*order, Order { side, price_nano, size: *shares, time_ns }));
+        }
+        Body::Executed(Executed { order, shares: size, .. }) => {
+            let price_nano = book.order(*order).expect("an order").price_nano;
+            book.apply(&Action::Cancel { id: *order, size: *size, time_ns });
+            book.apply(&Action::Trade(Trade { price_nano, size: *size, time_ns }));
+        }
+        Body::OrderCancelled(OrderCancelled { order, shares }) => {
+            book.apply(&Action::Cancel { id: *order, size: *shares, time_ns });
+        }
+        Body::OrderDeleted(OrderDeleted { order }) => {
+            book.apply(&Action::Cancel { id: *order, size: u32::MAX, time_ns });
+        }
+        Body::OrderReplaced(said) => {
+            let old = *book.order(said.order).expect("an order");
+            book.apply(&Action::Cancel { id: said.order, size: u32::MAX, time_ns });
+            let new = Order { price_nano: said.price.nano(), size: said.shares, time_ns, ..old };
+            book.apply(&Action::Add(said.new_order, new));
+        }
+        other => unreachable!("no day has {other:?}"),
+    }
+}
+
+/// Decodes and keeps the books.
+fn keep(bytes: &[u8]) -> (usize, usize) {
+    let mut books: Vec<Book> = Vec::new();
+    let mut count = 0;
+    for message in messages(bytes) {
+        let message = Message::read(message).expect("a message");
+        let at = usize::from(message.head.locate);
+        if books.len() <= at {
+            books.resize_with(at + 1, Book::new);
+        }
+        change(&mut books[at], &message);
+        count += 1;
+    }
+    (count, books.iter().map(Book::order_count).sum())
+}
+
 /// Decodes, keeps the books, and writes what a hub would get of each few messages.
 fn publish(bytes: &[u8]) -> usize {
     let (mut feed, mut count) = (NasdaqFeed::new(""), 0);
@@ -165,40 +218,124 @@ fn publish(bytes: &[u8]) -> usize {
     count
 }
 
-/// What is done with the bytes; how many messages it found.
-type Way = (&'static str, fn(&[u8]) -> usize);
+/// A program that keeps the books of a file of messages, each with its length in front,
+/// once for each line of its input. It answers each with nanoseconds, how many messages
+/// there were, and how many orders are left.
+struct Program {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+}
 
-fn main() {
-    let mut numbers = env::args().skip(1).filter_map(|arg| arg.parse().ok());
+impl Program {
+    fn start(path: &Path, file: &Path) -> Result<Self, Box<dyn Error>> {
+        let mut command = Command::new(path);
+        command.arg(file).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child =
+            command.spawn().map_err(|why| format!("cannot start {}: {why}", path.display()))?;
+        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+            unreachable!("both were asked for")
+        };
+        Ok(Self { child, input: Some(input), output: BufReader::new(output) })
+    }
+
+    /// One turn: nanoseconds, messages, orders that are left.
+    fn turn(&mut self) -> Result<[usize; 3], Box<dyn Error>> {
+        let ended = || "the other program has ended; its messages are above";
+        writeln!(self.input.as_mut().ok_or_else(ended)?)?;
+        let mut answer = String::new();
+        self.output.read_line(&mut answer)?;
+        let words: Result<Vec<usize>, _> = answer.split_whitespace().map(str::parse).collect();
+        Ok(words?.try_into().map_err(|_| ended())?)
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // The end of its input is its end.
+        drop(self.input.take());
+        let _ = self.child.wait();
+    }
+}
+
+/// What is done with the bytes, how long it took, and what its time is set against.
+struct Row {
+    name: &'static str,
+    ns: Vec<f64>,
+    beside: &'static str,
+}
+
+/// Nanoseconds of something that finds all messages.
+fn timed(count: usize, way: impl FnOnce() -> usize) -> f64 {
+    let began = Instant::now();
+    assert_eq!(way(), count);
+    began.elapsed().as_nanos() as f64
+}
+
+fn print(rows: &[Row], count: usize) {
+    println!("| | least | median | most | beside |\n|---|--:|--:|--:|--:|");
+    for row in rows {
+        let its = rows.iter().find(|other| other.name == row.beside);
+        let mut ratios: Vec<f64> = its
+            .map(|its| row.ns.iter().zip(&its.ns).map(|(own, its)| own / its).collect())
+            .unwrap_or_default();
+        ratios.sort_unstable_by(f64::total_cmp);
+        let mut ns = row.ns.clone();
+        ns.sort_unstable_by(f64::total_cmp);
+        let [least, median, most] = [0, ns.len() / 2, ns.len() - 1].map(|at| ns[at] / count as f64);
+        let ratio = ratios.get(ratios.len() / 2).map_or(String::new(), |it| format!("{it:.2}"));
+        println!("| {} | {least:.1} | {median:.1} | {most:.1} | {ratio} |", row.name);
+    }
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut args = env::args().skip(1).filter(|arg| arg != "--bench").peekable();
+    let with = args.next_if(|arg| arg == "--with").and_then(|_| args.next());
+    let mut numbers = args.filter_map(|arg| arg.parse().ok());
     let (rounds, count) = (numbers.next().unwrap_or(9), numbers.next().unwrap_or(1_000_000));
     let bytes = day(count);
-    let ways: [Way; 3] = [
-        ("itchy, decoded", theirs),
-        ("decoded", decode),
-        ("decoded, books kept, updates written", publish),
+    let file: PathBuf = env::temp_dir().join(format!("tapeline-nasdaq-{}", std::process::id()));
+    let mut other = None;
+    if let Some(program) = with {
+        fs::write(&file, &bytes)?;
+        other = Some(Program::start(Path::new(&program), &file)?);
+    }
+    let row = |name, beside| Row { name, ns: Vec::new(), beside };
+    let mut rows = vec![
+        row("itchy, decoded", ""),
+        row("decoded", "itchy, decoded"),
+        row("decoded, books kept", "the other program, books kept"),
+        row("decoded, books kept, updates written", ""),
     ];
-    let mut times = [const { Vec::new() }; 3];
+    if other.is_some() {
+        rows.push(row("the other program, books kept", ""));
+    }
     // The first round warms up.
     for round in 0..=rounds {
-        for ((_, way), times) in ways.iter().zip(&mut times) {
-            let began = Instant::now();
-            assert_eq!(way(&bytes), count);
-            let ns = began.elapsed().as_nanos() as f64 / count as f64;
-            if round > 0 {
-                times.push(ns);
-            }
+        let mut left = 0;
+        let mut ns = vec![
+            timed(count, || theirs(&bytes)),
+            timed(count, || decode(&bytes)),
+            timed(count, || {
+                let (found, orders) = keep(&bytes);
+                left = orders;
+                found
+            }),
+            timed(count, || publish(&bytes)),
+        ];
+        if let Some(other) = &mut other {
+            let [took_ns, messages, orders] = other.turn()?;
+            assert_eq!((messages, orders), (count, left), "both have the same books");
+            ns.push(took_ns as f64);
+        }
+        if round > 0 {
+            rows.iter_mut().zip(ns).for_each(|(row, ns)| row.ns.push(ns));
         }
     }
     println!("{count} messages, {rounds} rounds in turns; ns a message\n");
-    println!("| | least | median | most | by itchy |\n|---|--:|--:|--:|--:|");
-    let by_itchy = times[0].clone();
-    for ((name, _), times) in ways.iter().zip(&mut times) {
-        let mut ratios: Vec<f64> =
-            times.iter().zip(&by_itchy).map(|(own, its)| own / its).collect();
-        ratios.sort_unstable_by(f64::total_cmp);
-        times.sort_unstable_by(f64::total_cmp);
-        let [least, median, most] = [0, times.len() / 2, times.len() - 1].map(|at| times[at]);
-        let ratio = ratios[ratios.len() / 2];
-        println!("| {name} | {least:.1} | {median:.1} | {most:.1} | {ratio:.2} |");
+    print(&rows, count);
+    if other.is_some() {
+        fs::remove_file(&file)?;
     }
+    Ok(())
 }

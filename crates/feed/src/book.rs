@@ -1,8 +1,16 @@
 //! The order book of one instrument.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
-use crate::market_state::MarketState;
+use rustc_hash::FxBuildHasher;
+
+use self::ladder::Ladder;
+use self::touched::{Notes, Unnoted};
+
+mod ladder;
+mod touched;
+
+pub(crate) use self::touched::Touched;
 
 /// A side of the book; the codes are those of the field `ORDER_SIDE`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -111,37 +119,22 @@ pub enum Action {
 }
 
 /// The order book of one instrument, with its trades.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Book {
-    orders: BTreeMap<u64, Order>,
-    bids: BTreeMap<i64, Level>,
-    asks: BTreeMap<i64, Level>,
+    orders: HashMap<u64, Order, FxBuildHasher>,
+    bids: Ladder,
+    asks: Ladder,
     trades: Trades,
 }
 
-/// What several actions have changed, with what was there before.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Touched {
-    pub(crate) orders: BTreeMap<u64, Option<Order>>,
-    pub(crate) levels: BTreeMap<(Side, i64), Option<Level>>,
-    /// The best of both sides before the first action, if any touched orders.
-    pub(crate) best: Option<[Option<(i64, Level)>; 2]>,
-    pub(crate) trades: Option<Trades>,
-    /// What the market said before, if it has said something else.
-    pub(crate) market: Option<MarketState>,
-    pub(crate) is_cleared: bool,
-}
-
-impl Touched {
-    pub(crate) fn is_empty(&self) -> bool {
-        let is_same = self.orders.is_empty() && self.levels.is_empty() && !self.is_cleared;
-        is_same && self.trades.is_none() && self.market.is_none()
-    }
-
-    pub(crate) fn clear(&mut self) {
-        self.orders.clear();
-        self.levels.clear();
-        (self.best, self.trades, self.market, self.is_cleared) = (None, None, None, false);
+impl Default for Book {
+    fn default() -> Self {
+        Self {
+            orders: HashMap::default(),
+            bids: Ladder::new(Side::Bid),
+            asks: Ladder::new(Side::Ask),
+            trades: Trades::default(),
+        }
     }
 }
 
@@ -153,102 +146,92 @@ impl Book {
 
     /// Applies one action. A cancel of an order that is not known does nothing.
     pub fn apply(&mut self, action: &Action) {
-        self.apply_noting(action, &mut Touched::default());
+        self.change(action, &mut Unnoted);
     }
 
     pub(crate) fn apply_noting(&mut self, action: &Action, touched: &mut Touched) {
-        if let Action::Trade(trade) = action {
-            touched.trades.get_or_insert(self.trades);
-            return self.trades.add(*trade);
-        }
-        if let Action::CancelTrade { size, is_counted } = *action {
-            touched.trades.get_or_insert(self.trades);
-            return self.trades.take_back(size, is_counted);
-        }
-        if let Action::Traded(trades) = *action {
-            touched.trades.get_or_insert(self.trades);
-            self.trades = trades;
-            return;
-        }
-        if touched.best.is_none() {
-            touched.best = Some([self.best(Side::Bid), self.best(Side::Ask)]);
+        self.change(action, touched);
+    }
+
+    fn change(&mut self, action: &Action, notes: &mut impl Notes) {
+        match *action {
+            Action::Trade(_) | Action::CancelTrade { .. } | Action::Traded(_) => {
+                notes.trades(&self.trades);
+            }
+            _ => notes.quote(|| [self.bids.best(), self.asks.best()]),
         }
         match *action {
-            Action::Add(id, order) | Action::Modify(id, order) => {
-                self.remove(id, order.time_ns, touched);
-                self.insert(id, order, touched);
+            Action::Add(id, order) | Action::Modify(id, order) => self.put(id, order, notes),
+            Action::Cancel { id, size, time_ns } => self.cancel(id, size, time_ns, notes),
+            Action::Level { side, price_nano, level } => {
+                let before = self.side_mut(side).set(price_nano, level);
+                notes.level((side, price_nano), before);
             }
-            Action::Cancel { id, size, time_ns } => self.cancel(id, size, time_ns, touched),
             Action::Clear => {
-                touched.is_cleared = true;
                 self.orders.clear();
                 self.bids.clear();
                 self.asks.clear();
+                notes.clear();
             }
-            Action::Level { side, price_nano, level } => {
-                self.set_level((side, price_nano), level, touched);
-            }
-            Action::Trade(_) | Action::Traded(_) | Action::CancelTrade { .. } => {}
+            Action::Trade(trade) => self.trades.add(trade),
+            Action::CancelTrade { size, is_counted } => self.trades.take_back(size, is_counted),
+            Action::Traded(trades) => self.trades = trades,
         }
     }
 
-    fn set_level(&mut self, place: (Side, i64), level: Option<Level>, touched: &mut Touched) {
-        let (side, price_nano) = place;
-        let levels = self.side_mut(side);
-        let before = match level {
-            Some(level) => levels.insert(price_nano, level),
-            None => levels.remove(&price_nano),
+    /// An order is there from now on, in place of one with its id if there is any.
+    fn put(&mut self, id: u64, order: Order, notes: &mut impl Notes) {
+        let before = self.orders.insert(id, order);
+        notes.order(id, before);
+        if let Some(Order { side, price_nano, size, .. }) = before {
+            let level = self.side_mut(side).leave(price_nano, size, order.time_ns);
+            notes.level((side, price_nano), level);
+        }
+        let Order { side, price_nano, size, time_ns } = order;
+        let level = self.side_mut(side).join(price_nano, size, time_ns);
+        notes.level((side, price_nano), level);
+    }
+
+    fn cancel(&mut self, id: u64, size: u32, time_ns: u64, notes: &mut impl Notes) {
+        let Some(order) = self.orders.get_mut(&id) else { return };
+        let before = *order;
+        let Order { side, price_nano, .. } = before;
+        let left = before.size.saturating_sub(size);
+        let level = if left > 0 {
+            *order = Order { size: left, time_ns, ..before };
+            self.side_mut(side).resize(price_nano, (before.size, left), time_ns)
+        } else {
+            self.orders.remove(&id);
+            self.side_mut(side).leave(price_nano, before.size, time_ns)
         };
-        touched.levels.entry(place).or_insert(before);
+        notes.order(id, Some(before));
+        notes.level((side, price_nano), level);
     }
 
-    fn cancel(&mut self, id: u64, size: u32, time_ns: u64, touched: &mut Touched) {
-        let Some(order) = self.remove(id, time_ns, touched) else { return };
-        let left = order.size.saturating_sub(size);
-        if left > 0 {
-            self.insert(id, Order { size: left, time_ns, ..order }, touched);
+    const fn side(&self, side: Side) -> &Ladder {
+        match side {
+            Side::Bid => &self.bids,
+            Side::Ask => &self.asks,
         }
     }
 
-    fn insert(&mut self, id: u64, order: Order, touched: &mut Touched) {
-        touched.orders.entry(id).or_insert(None);
-        self.orders.insert(id, order);
-        let place = (order.side, order.price_nano);
-        let levels = self.side_mut(order.side);
-        let known = levels.get(&order.price_nano).copied();
-        touched.levels.entry(place).or_insert(known);
-        let level = levels.entry(order.price_nano).or_default();
-        level.size += u64::from(order.size);
-        level.orders += 1;
-        level.time_ns = order.time_ns;
-    }
-
-    fn remove(&mut self, id: u64, time_ns: u64, touched: &mut Touched) -> Option<Order> {
-        let order = self.orders.remove(&id)?;
-        touched.orders.entry(id).or_insert(Some(order));
-        let place = (order.side, order.price_nano);
-        let levels = self.side_mut(order.side);
-        let level = levels.get_mut(&order.price_nano)?;
-        touched.levels.entry(place).or_insert(Some(*level));
-        level.size -= u64::from(order.size);
-        level.orders -= 1;
-        level.time_ns = time_ns;
-        if level.orders == 0 {
-            levels.remove(&order.price_nano);
-        }
-        Some(order)
-    }
-
-    fn side_mut(&mut self, side: Side) -> &mut BTreeMap<i64, Level> {
+    const fn side_mut(&mut self, side: Side) -> &mut Ladder {
         match side {
             Side::Bid => &mut self.bids,
             Side::Ask => &mut self.asks,
         }
     }
 
-    /// The orders, ascending by id.
+    /// The orders, ascending by id; they are sorted for it.
     pub fn orders(&self) -> impl ExactSizeIterator<Item = (u64, &Order)> {
-        self.orders.iter().map(|(id, order)| (*id, order))
+        let mut orders: Vec<_> = self.orders.iter().map(|(id, order)| (*id, order)).collect();
+        orders.sort_unstable_by_key(|(id, _)| *id);
+        orders.into_iter()
+    }
+
+    /// How many orders there are.
+    pub fn order_count(&self) -> usize {
+        self.orders.len()
     }
 
     /// An order by its id.
@@ -258,28 +241,17 @@ impl Book {
 
     /// The price levels of a side, ascending by price in units of 10⁻⁹.
     pub fn levels(&self, side: Side) -> impl DoubleEndedIterator<Item = (i64, &Level)> {
-        let levels = match side {
-            Side::Bid => &self.bids,
-            Side::Ask => &self.asks,
-        };
-        levels.iter().map(|(price, level)| (*price, level))
+        self.side(side).iter()
     }
 
     /// The level at a price in units of 10⁻⁹.
     pub fn level(&self, side: Side, price_nano: i64) -> Option<&Level> {
-        match side {
-            Side::Bid => self.bids.get(&price_nano),
-            Side::Ask => self.asks.get(&price_nano),
-        }
+        self.side(side).get(price_nano)
     }
 
     /// The best price of a side, in units of 10⁻⁹, and its level.
     pub fn best(&self, side: Side) -> Option<(i64, Level)> {
-        let best = match side {
-            Side::Bid => self.bids.last_key_value(),
-            Side::Ask => self.asks.first_key_value(),
-        };
-        best.map(|(price, level)| (*price, *level))
+        self.side(side).best()
     }
 
     /// The trades so far.
@@ -352,10 +324,10 @@ mod tests {
         book.apply_noting(&Action::Modify(1, order(Side::Bid, 11, 5)), &mut touched);
         book.apply_noting(&Action::Cancel { id: 1, size: 5, time_ns: 1 }, &mut touched);
         book.apply_noting(&Action::Add(2, order(Side::Bid, 10, 1)), &mut touched);
-        let orders: Vec<_> = touched.orders.into_iter().collect();
-        assert_eq!(orders, [(1, Some(order(Side::Bid, 10, 5))), (2, None)]);
-        let levels: Vec<_> = touched.levels.into_iter().collect();
-        assert_eq!(levels, [((Side::Bid, 10), Some(level(5, 1))), ((Side::Bid, 11), None)]);
+        touched.settle();
+        assert_eq!(touched.orders(), [(1, Some(order(Side::Bid, 10, 5))), (2, None)]);
+        let levels = [((Side::Bid, 10), Some(level(5, 1))), ((Side::Bid, 11), None)];
+        assert_eq!(touched.levels(), levels);
     }
 
     #[test]
@@ -372,8 +344,8 @@ mod tests {
         set(13, None);
         assert_eq!(levels(&book, Side::Ask), [(12, level(9, 2))]);
         assert!(!touched.is_empty());
-        let touched: Vec<_> = touched.levels.into_iter().collect();
-        assert_eq!(touched, [11, 12, 13].map(|price| ((Side::Ask, price), None)));
+        touched.settle();
+        assert_eq!(touched.levels(), [11, 12, 13].map(|price| ((Side::Ask, price), None)));
         book.apply(&Action::Clear);
         assert_eq!(book, Book::new());
     }

@@ -76,7 +76,7 @@ pub(crate) fn append_image(
 }
 
 fn orders_image(name: &str, book: &Book, slot: Slot<'_, '_>) -> Result<(), EncodeError> {
-    let mut writer = begin_orders(Some(book.orders().len()), slot)?;
+    let mut writer = begin_orders(Some(book.order_count()), slot)?;
     summary(name, &mut writer)?;
     for (id, order) in book.orders() {
         let mut row = order_row(&mut writer, MapAction::ADD, id)?;
@@ -127,7 +127,7 @@ pub(crate) fn append_orders_update(
 ) -> Result<(), EncodeError> {
     append_container(out, DataType::MAP, |slot| {
         let mut writer = begin_orders(None, slot)?;
-        for (id, before) in &touched.orders {
+        for (id, before) in touched.orders() {
             match (before, book.order(*id)) {
                 (None, Some(order)) => {
                     let mut row = order_row(&mut writer, MapAction::ADD, *id)?;
@@ -210,7 +210,7 @@ pub(crate) fn append_levels_update(
 ) -> Result<(), EncodeError> {
     append_container(out, DataType::MAP, |slot| {
         let mut writer = BookWriter::begin(slot, &BookHead::new(DataType::BUFFER))?;
-        for ((side, price_nano), before) in &touched.levels {
+        for ((side, price_nano), before) in touched.levels() {
             let key = level_key(*side, *price_nano);
             match (before, book.level(*side, *price_nano)) {
                 (None, Some(level)) => add_level(&mut writer, *side, *price_nano, level)?,

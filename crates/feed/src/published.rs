@@ -8,10 +8,6 @@ use crate::items::{self, DOMAINS};
 use crate::market_state::MarketState;
 use crate::update::{Update, UpdateKind};
 
-/// From how many orders on an event is a new image rather than an update: the
-/// opening snapshot of a session is one event of all its orders.
-const MANY_ORDERS: usize = 1_000;
-
 /// One instrument that is published.
 #[derive(Debug)]
 pub(crate) struct Instrument {
@@ -85,21 +81,23 @@ impl Payloads {
         of: &mut Instrument,
         each: &mut impl FnMut(&str, &Update<'_>),
     ) -> Result<(), FeedError> {
-        let encode = |error| FeedError::Encode { item: of.name.clone(), error };
-        self.write(of).map_err(encode)?;
+        if let Err(error) = self.write(of) {
+            return Err(FeedError::Encode { item: of.name.clone(), error });
+        }
         self.updates().for_each(|update| each(&of.name, &update));
         of.touched.clear();
         Ok(())
     }
 
     /// Writes what an event changes.
-    pub(crate) fn write(&mut self, instrument: &Instrument) -> Result<(), EncodeError> {
+    pub(crate) fn write(&mut self, instrument: &mut Instrument) -> Result<(), EncodeError> {
+        instrument.touched.settle();
         let Instrument { name, book, touched, time_ns, market, .. } = instrument;
         let market = market.as_ref();
-        let is_image = touched.is_cleared || touched.orders.len() > MANY_ORDERS;
+        let is_image = touched.is_cleared;
         let changes = Some(UpdateKind::Changes(UpdateType::UNSPECIFIED));
-        let orders = changes.filter(|_| !touched.orders.is_empty());
-        let levels = changes.filter(|_| !touched.levels.is_empty());
+        let orders = changes.filter(|_| !touched.orders().is_empty());
+        let levels = changes.filter(|_| !touched.levels().is_empty());
         let price = items::price_update_type(book, touched).map(UpdateKind::Changes);
         self.kinds = match is_image {
             true => [Some(UpdateKind::Image); 3],

@@ -181,7 +181,7 @@ impl Recording {
         }
         let Some(at) = self.read_event()? else { return Ok(None) };
         self.last_event = Some(at);
-        let instrument = &self.instruments[at];
+        let instrument = &mut self.instruments[at];
         if let Err(error) = self.payloads.write(instrument) {
             return Err(encode_error(&instrument.name, error));
         }
