@@ -49,9 +49,8 @@ pub(crate) struct Config {
     pub(crate) gateways: GatewaySection,
     #[serde(default)]
     pub(crate) feed: Feed,
-    /// With it the file may be for the feed handler of Nasdaq alone.
+    /// With one of these the file may be for the feed handler of Nasdaq, or CME Group, alone.
     pub(crate) nasdaq: Option<NasdaqSection>,
-    /// The same of CME Group.
     pub(crate) cme: Option<CmeSection>,
     #[serde(default)]
     pub(crate) admin: Admin,
@@ -373,11 +372,10 @@ impl Config {
             }
         }
         let replicas = config.replicas.members.get_ref().len();
-        let of_nasdaq = config.nasdaq.as_ref().and_then(NasdaqSection::fault);
-        let of_cme = config.cme.as_ref().and_then(CmeSection::fault);
         let own = config.replicas.fault().or_else(|| config.gateways.fault(replicas));
-        let fault_in = own.or(of_nasdaq).or(of_cme);
-        if let Some((at, what)) = fault_in {
+        let of_nasdaq = || config.nasdaq.as_ref().and_then(NasdaqSection::fault);
+        let of_cme = || config.cme.as_ref().and_then(CmeSection::fault);
+        if let Some((at, what)) = own.or_else(of_nasdaq).or_else(of_cme) {
             let line = text[..at].lines().count().max(1);
             return Err(fault(format!("line {line}: {what}")));
         }
