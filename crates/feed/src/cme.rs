@@ -73,6 +73,8 @@ pub struct CmeFeed {
     born: Standing,
     /// How many are not to be trusted.
     unsure: usize,
+    /// Those that have come to be so, or to be good, since it was told.
+    turned: Vec<usize>,
     /// The number of the packet that comes next.
     next: u32,
     recent: Recent,
@@ -95,6 +97,7 @@ impl CmeFeed {
             by_name: HashMap::new(),
             born: Standing::Lost,
             unsure: 0,
+            turned: Vec::new(),
             next: 0,
             recent: Recent::default(),
             is_amid_event: false,
@@ -119,6 +122,22 @@ impl CmeFeed {
     /// Books that are not to be trusted.
     pub const fn unsure(&self) -> usize {
         self.unsure
+    }
+
+    /// Whether the book of an item is not to be trusted.
+    pub fn is_unsure(&self, name: &str) -> bool {
+        self.by_name.get(name).is_some_and(|at| !self.instruments[*at].is_good())
+    }
+
+    /// Gives the items whose books have come to be trusted, or not to be, since the last
+    /// call, to `each` with whether they are not.
+    pub fn turned(&mut self, mut each: impl FnMut(&str, bool)) {
+        for at in self.turned.drain(..) {
+            let listed = &self.instruments[at];
+            if listed.is_named {
+                each(&listed.instrument.name, !listed.is_good());
+            }
+        }
     }
 
     /// Messages about a level or an instrument that is not there: none while nothing was
@@ -223,9 +242,12 @@ impl CmeFeed {
 
     fn stand(&mut self, at: usize, standing: Standing) {
         let listed = &mut self.instruments[at];
-        self.unsure -= usize::from(!listed.is_good());
+        let was_good = listed.is_good();
         listed.standing = standing;
-        self.unsure += usize::from(!listed.is_good());
+        if was_good != listed.is_good() {
+            self.unsure = if was_good { self.unsure + 1 } else { self.unsure - 1 };
+            self.turned.push(at);
+        }
         if self.unsure == 0 {
             self.recent.clear();
         }

@@ -48,9 +48,11 @@ counts! {
         snapshots: u64 = total;
         /// Instruments whose books are not to be trusted now.
         unsure: usize = now;
-        /// Times that items became suspect.
+        /// Times that an instrument's items became suspect, as its book may lack something.
+        item_stales: u64 = total;
+        /// Times that all items became suspect, as nothing came any more.
         stales: u64 = total;
-        /// Whether items are suspect: 1, or 0.
+        /// Whether all items are suspect: 1, or 0.
         stale: u64 = now;
         /// Items.
         items: usize = now;
@@ -157,15 +159,22 @@ impl Handler for CmeHandler {
     type Counts = CmeCounts;
 
     fn is_stale(&self, now: Time) -> bool {
-        let is_silent = self.heard.is_none_or(|heard| now.since(heard) > self.silence);
-        is_silent || self.desk.0.unsure() > 0
+        self.heard.is_none_or(|heard| now.since(heard) > self.silence)
+    }
+
+    fn is_item_stale(&self, name: &str) -> bool {
+        self.desk.0.is_unsure(name)
+    }
+
+    fn turned(&mut self, each: impl FnMut(&str, bool)) {
+        self.desk.0.turned(each);
     }
 
     fn counts(&self, now: Time, published: &Published) -> CmeCounts {
         let feed = &self.desk.0;
         let ChannelCounts { packets, damaged, losses, lost, beginnings, .. } =
             self.channel.counts();
-        let Published { items, stales, images, updates } = *published;
+        let Published { items, stales, item_stales, images, updates } = *published;
         CmeCounts {
             packets_ignored: self.counts.packets_ignored + damaged,
             packets,
@@ -176,6 +185,7 @@ impl Handler for CmeHandler {
             messages_unknown: feed.unknown(),
             snapshots: feed.snapshots(),
             unsure: feed.unsure(),
+            item_stales,
             stales,
             stale: u64::from(self.is_stale(now)),
             items,
@@ -236,10 +246,10 @@ mod tests {
         handler.packet(now, CmeOrigin::LineA, &packet(1, 1));
         handler.packet(now, CmeOrigin::LineB, &packet(1, 1));
         handler.packet(now, CmeOrigin::LineA, &packet(3, 2));
-        assert!(!handler.is_stale(now), "the other line may have it");
+        assert!(!handler.is_item_stale("7"), "the other line may have it");
         now = handler.deadline().expect("something is missing");
         handler.timeout(now);
-        assert!(handler.is_stale(now));
+        assert!(handler.is_item_stale("7") && !handler.is_stale(now));
         let counts = handler.counts(now, &Published::default());
         assert_eq!((counts.packets_a, counts.packets_b, counts.packets), (2, 1, 2));
         assert_eq!((counts.losses, counts.packets_lost, counts.unsure), (1, 1, 1));
@@ -247,11 +257,6 @@ mod tests {
         handler.ignore();
         let counts = handler.counts(now, &Published::default());
         assert_eq!((counts.packets_loop, counts.packets_ignored), (1, 2));
-        // The report of packet 2 was about another instrument after all.
-        let mut handler =
-            CmeHandler::new(&CmeConfig { settings: CmeSettings::default(), limits, silence });
-        handler.packet(now, CmeOrigin::LineA, &packet(1, 1));
-        assert!(!handler.is_stale(now));
         now = now.after(silence + Duration::from_nanos(1));
         assert!(handler.is_stale(now), "nothing comes any more");
     }

@@ -271,7 +271,7 @@ impl Handler for FeedHandler {
     }
 
     fn counts(&self, now: Time, published: &Published) -> FeedCounts {
-        let Published { items, stales, images, updates } = *published;
+        let Published { items, stales, images, updates, .. } = *published;
         FeedCounts {
             units_ignored: self.reader.ignored(),
             messages: self.desk.messages,

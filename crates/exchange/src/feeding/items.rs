@@ -1,6 +1,6 @@
 //! The items of a feed handler at a hub.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use tapeline_api::{
     ApiError, ItemHandle, PublishSpec, PublisherEvent, PublisherHandler, RefreshHead, StatusHead,
@@ -18,16 +18,23 @@ const DOMAINS: [Domain; 3] =
 
 const LOSS: &str = "market data of the exchange is missing";
 
-/// Of each domain that there are items of.
-type Handles = HashMap<String, [Option<ItemHandle>; DOMAINS.len()]>;
+/// An instrument's items.
+struct Items {
+    /// Of each domain that there are items of.
+    handles: [Option<ItemHandle>; DOMAINS.len()],
+    /// Each for itself, whatever all are.
+    is_suspect: bool,
+}
 
 /// What has been published at a hub.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Published {
     /// Items.
     pub items: usize,
-    /// Times that items became suspect.
+    /// Times that all items became suspect.
     pub stales: u64,
+    /// Times that an instrument's items did, for themselves.
+    pub item_stales: u64,
     /// Images sent.
     pub images: u64,
     /// Updates sent.
@@ -39,8 +46,17 @@ pub trait Handler {
     /// What it counts.
     type Counts;
 
-    /// Whether what is published may not be what it should.
+    /// Whether nothing that is published may be what it should.
     fn is_stale(&self, now: Time) -> bool;
+
+    /// Whether an item for itself may not be what it should.
+    fn is_item_stale(&self, _: &str) -> bool {
+        false
+    }
+
+    /// Gives the items that, each for itself, have become so or good since the last call,
+    /// with whether they are.
+    fn turned(&mut self, _: impl FnMut(&str, bool)) {}
 
     /// What it has counted, and what was published of it.
     fn counts(&self, now: Time, published: &Published) -> Self::Counts;
@@ -68,8 +84,8 @@ pub struct Feeding<H = FeedHandler> {
     pub handler: H,
     published: Published,
     service: String,
-    handles: Handles,
-    /// What the hub was told of the items.
+    items: HashMap<String, Items>,
+    /// What the hub was told of all of them.
     is_suspect: bool,
     refusal: Option<String>,
     failure: Option<String>,
@@ -83,6 +99,20 @@ const fn state(is_suspect: bool) -> State<'static> {
     }
 }
 
+impl Items {
+    /// What an image of one begins with, while all are suspect or not.
+    fn head(&self, are_suspect: bool) -> RefreshHead<'static> {
+        let state = state(are_suspect || self.is_suspect);
+        RefreshHead { state, ..RefreshHead::default() }
+    }
+
+    fn say_suspect(&self, submissions: &mut Submissions<'_>) {
+        for handle in self.handles.iter().flatten() {
+            let _ = submissions.status(*handle, &StatusHead::of(state(true)));
+        }
+    }
+}
+
 impl<H: Handler> Feeding<H> {
     /// A feed handler that publishes to a service.
     pub fn new(handler: H, service: &str) -> Self {
@@ -90,7 +120,7 @@ impl<H: Handler> Feeding<H> {
             handler,
             published: Published::default(),
             service: service.to_owned(),
-            handles: Handles::new(),
+            items: HashMap::new(),
             is_suspect: true,
             refusal: None,
             failure: None,
@@ -105,12 +135,12 @@ impl<H: Handler> Feeding<H> {
 
     /// What it has counted.
     pub fn counts(&self, now: Time) -> H::Counts {
-        self.handler.counts(now, &Published { items: self.items(), ..self.published })
+        self.handler.counts(now, &Published { items: self.item_count(), ..self.published })
     }
 
-    fn items(&self) -> usize {
+    fn item_count(&self) -> usize {
         let domains = DOMAINS.iter().filter(|domain| self.handler.has(**domain)).count();
-        self.handles.len() * domains
+        self.items.len() * domains
     }
 
     /// Publishes what has changed, and whether it is good.
@@ -120,37 +150,71 @@ impl<H: Handler> Feeding<H> {
         if is_suspect && !was_suspect {
             tracing::warn!("items are suspect");
             self.published.stales += 1;
-            for handle in self.handles.values().flatten().flatten() {
-                let _ = submissions.status(*handle, &StatusHead::of(state(true)));
-            }
+            self.items.values().for_each(|items| items.say_suspect(submissions));
         }
-        if let Err(error) = self.publish_changes(submissions) {
-            self.failure = Some(error.to_string());
+        let good = self.turn(submissions);
+        match self.publish_changes(submissions) {
+            Err(error) => self.failure = Some(error.to_string()),
+            Ok(imaged) if !was_suspect => {
+                for name in good.difference(&imaged) {
+                    self.images_of(name, submissions);
+                }
+            }
+            Ok(_) => {}
         }
         if was_suspect && !is_suspect {
-            tracing::info!(items = self.items(), "items are good");
+            tracing::info!(items = self.item_count(), "items are good");
             self.images(submissions);
         }
     }
 
-    fn publish_changes(&mut self, submissions: &mut Submissions<'_>) -> Result<(), FeedError> {
-        let Self { handler, published, handles, is_suspect, buffer, .. } = self;
+    /// Tells of the items that have become suspect each for itself; gives the names of
+    /// those that have become good.
+    fn turn(&mut self, submissions: &mut Submissions<'_>) -> HashSet<String> {
+        let Self { handler, items, is_suspect, published, .. } = self;
+        let mut good = HashSet::new();
+        handler.turned(|name, is_stale| {
+            let Some(items) = items.get_mut(name) else { return };
+            let was_suspect = std::mem::replace(&mut items.is_suspect, is_stale);
+            if !is_stale {
+                good.insert(name.to_owned());
+                return;
+            }
+            good.remove(name);
+            published.item_stales += u64::from(!was_suspect);
+            if !was_suspect && !*is_suspect {
+                tracing::warn!(item = name, "an item is suspect");
+                items.say_suspect(submissions);
+            }
+        });
+        good
+    }
+
+    /// The names of the items that had images by it.
+    fn publish_changes(
+        &mut self,
+        submissions: &mut Submissions<'_>,
+    ) -> Result<HashSet<String>, FeedError> {
+        let Self { handler, published, items, is_suspect, buffer, .. } = self;
         let (mut images, mut updates) = (0, 0);
+        let mut imaged = HashSet::new();
         let mut new = Vec::new();
         handler.publish(|name, update| {
-            let Some(handles) = handles.get(name) else {
+            let Some(items) = items.get(name) else {
                 if new.last().is_none_or(|last| last != name) {
                     new.push(name.to_owned());
                 }
                 return;
             };
             let at = DOMAINS.iter().position(|domain| *domain == update.domain).unwrap_or(0);
-            let Some(handle) = handles[at] else { return };
+            let Some(handle) = items.handles[at] else { return };
             // A hub that does not take it asks for an image later.
             match update.kind {
                 UpdateKind::Image => {
-                    let head = RefreshHead { state: state(*is_suspect), ..RefreshHead::default() };
-                    let _ = submissions.refresh(handle, &head, &update.payload);
+                    let _ = submissions.refresh(handle, &items.head(*is_suspect), &update.payload);
+                    if !imaged.contains(name) {
+                        imaged.insert(name.to_owned());
+                    }
                     images += 1;
                 }
                 UpdateKind::Changes(_) => {
@@ -165,8 +229,9 @@ impl<H: Handler> Feeding<H> {
         published.images += images;
         published.updates += updates;
         for name in new {
+            let is_suspect = self.handler.is_item_stale(&name);
             match open(&self.handler, &self.service, &name, submissions) {
-                Ok(opened) => self.handles.insert(name.clone(), opened),
+                Ok(handles) => self.items.insert(name.clone(), Items { handles, is_suspect }),
                 Err(error) => {
                     tracing::error!(item = name, %error, "an item is not published");
                     continue;
@@ -174,12 +239,12 @@ impl<H: Handler> Feeding<H> {
             };
             self.images_of(&name, submissions);
         }
-        Ok(())
+        Ok(imaged)
     }
 
     /// Sends the images of all items.
     fn images(&mut self, submissions: &mut Submissions<'_>) {
-        let names: Vec<String> = self.handles.keys().cloned().collect();
+        let names: Vec<String> = self.items.keys().cloned().collect();
         for name in &names {
             self.images_of(name, submissions);
         }
@@ -192,14 +257,15 @@ impl<H: Handler> Feeding<H> {
     }
 
     fn image(&mut self, domain: Domain, name: &str, submissions: &mut Submissions<'_>) {
-        let Self { handler, published, handles, is_suspect, buffer, .. } = self;
+        let Self { handler, published, items, is_suspect, buffer, .. } = self;
         let at = DOMAINS.iter().position(|known| *known == domain).unwrap_or(0);
-        let Some(handle) = handles.get(name).and_then(|handles| handles[at]) else { return };
+        let Some(items) = items.get(name) else { return };
+        let Some(handle) = items.handles[at] else { return };
         buffer.clear();
         match handler.image(domain, name, buffer) {
             Ok(Some(kind)) => {
-                let head = RefreshHead { state: state(*is_suspect), ..RefreshHead::default() };
-                let _ = submissions.refresh(handle, &head, &Encoded::new(kind, buffer));
+                let payload = Encoded::new(kind, buffer);
+                let _ = submissions.refresh(handle, &items.head(*is_suspect), &payload);
                 published.images += 1;
             }
             Ok(None) => {}
@@ -229,8 +295,8 @@ impl<H: Handler> PublisherHandler for Feeding<H> {
                 self.refusal = Some(format!("the hub refuses: {}", state.text_lossy()));
             }
             PublisherEvent::RefreshWanted { item } => {
-                let found = self.handles.iter().find_map(|(name, handles)| {
-                    let at = handles.iter().position(|handle| *handle == Some(item))?;
+                let found = self.items.iter().find_map(|(name, items)| {
+                    let at = items.handles.iter().position(|handle| *handle == Some(item))?;
                     Some((DOMAINS[at], name.clone()))
                 });
                 if let Some((domain, name)) = found {

@@ -286,7 +286,7 @@ impl Handler for NasdaqHandler {
 
     fn counts(&self, now: Time, published: &Published) -> NasdaqCounts {
         let ReaderCounts { messages, ignored, holes, requests, losses } = self.reader.counts();
-        let Published { items, stales, images, updates } = *published;
+        let Published { items, stales, images, updates, .. } = *published;
         NasdaqCounts {
             packets_ignored: ignored,
             messages,

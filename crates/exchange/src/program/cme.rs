@@ -33,7 +33,7 @@ const MOST_LINES: usize = 2;
 /// holes of the first, and loops of snapshots and definitions. Publishes each instrument
 /// as market by price and market price under its symbol, and with --depth orders as
 /// market by order too, as a non-interactive provider. While a book may lack something
-/// items are suspect, until a snapshot has come for it. Hub and service are those of
+/// its items are suspect, until a snapshot has come for it. Hub and service are those of
 /// [feed] in the configuration.
 ///
 /// With --capture, a pcap or pcapng file is played instead, at any speed; which of its

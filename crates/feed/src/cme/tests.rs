@@ -87,6 +87,13 @@ fn published(feed: &mut CmeFeed) -> Vec<(String, Domain, bool)> {
     found
 }
 
+/// The items that turned, and whether they are not to be trusted.
+fn turned(feed: &mut CmeFeed) -> Vec<(String, bool)> {
+    let mut found = Vec::new();
+    feed.turned(|name, is_unsure| found.push((name.to_owned(), is_unsure)));
+    found
+}
+
 /// One that has all since the first packet, and a definition.
 fn feed() -> CmeFeed {
     let mut feed = CmeFeed::new(settings(Depth::Levels));
@@ -171,10 +178,13 @@ fn orders_beside_levels_and_orders_alone_are_market_by_order() {
 fn a_book_that_lost_nothing_is_good_with_its_next_report() {
     let mut feed = feed();
     says(&mut feed, 1, |packer| packer.book(TIME_NS, END, &[level(1, 1, 2_000, 5)], &[]));
+    assert_eq!((turned(&mut feed), feed.is_unsure("ESZ6.C")), (vec![], false));
     feed.lose(4);
-    assert_eq!(feed.unsure(), 1);
+    assert_eq!((feed.unsure(), feed.is_unsure("ESZ6.C")), (1, true));
+    assert_eq!(turned(&mut feed), [("ESZ6.C".to_owned(), true)]);
     says(&mut feed, 4, |packer| packer.book(TIME_NS, END, &[level(2, 2, 1_999, 1)], &[]));
     assert_eq!((feed.unsure(), feed.snapshots()), (0, 0));
+    assert_eq!(turned(&mut feed), [("ESZ6.C".to_owned(), false)]);
     feed.lose(6);
     // 3 was in packet 5.
     says(&mut feed, 6, |packer| packer.book(TIME_NS, END, &[level(4, 3, 1_998, 1)], &[]));
