@@ -10,6 +10,7 @@
 
 use std::collections::HashMap;
 
+use rustc_hash::FxBuildHasher;
 use tapeline_mdp::{
     Book as LevelUpdates, BookEntryKind, Definition, DefinitionAction, MatchEvent, Message,
     OrderBook, Packet, SecurityStatus, Snapshot, SnapshotOrderBook, TradingStatus, UpdateAction,
@@ -67,7 +68,7 @@ pub struct CmeSettings {
 pub struct CmeFeed {
     settings: CmeSettings,
     instruments: Vec<Listed>,
-    by_security: HashMap<i32, usize>,
+    by_security: HashMap<i32, usize, FxBuildHasher>,
     by_name: HashMap<String, usize>,
     /// Of an instrument that is seen for the first time.
     born: Standing,
@@ -93,7 +94,7 @@ impl CmeFeed {
         Self {
             settings,
             instruments: Vec::new(),
-            by_security: HashMap::new(),
+            by_security: HashMap::default(),
             by_name: HashMap::new(),
             born: Standing::Lost,
             unsure: 0,

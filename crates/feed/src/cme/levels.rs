@@ -32,38 +32,54 @@ impl Levels {
         (price_nano, level): (i64, Level),
         mut act: impl FnMut(Action),
     ) -> bool {
-        let count = self.prices_nano.len();
+        let (count, side) = (self.prices_nano.len(), self.side);
         let at = place.saturating_sub(1);
-        let side = self.side;
         let prices = &mut self.prices_nano;
         let mut set = |price_nano, level| act(Action::Level { side, price_nano, level });
         let is_there = (1..=count).contains(&place);
-        let gone = match action {
+        match action {
             UpdateAction::New => {
                 prices.insert(at.min(count), price_nano);
                 set(price_nano, Some(level));
                 // What is below the last level is told of no more.
-                prices.split_off(depth.min(count + 1))
+                while prices.len() > depth {
+                    let Some(last_nano) = prices.pop() else { break };
+                    retire(prices, last_nano, &mut set);
+                }
+                return !(1..=count + 1).contains(&place);
             }
             UpdateAction::Change | UpdateAction::Overlay if is_there => {
                 let before_nano = std::mem::replace(&mut prices[at], price_nano);
                 set(price_nano, Some(level));
-                vec![before_nano]
+                retire(prices, before_nano, &mut set);
             }
-            UpdateAction::Delete if is_there => vec![prices.remove(at)],
-            UpdateAction::DeleteThrough => std::mem::take(prices),
-            UpdateAction::DeleteFrom if is_there => prices.drain(..place).collect(),
-            _ => Vec::new(),
-        };
-        // Where several levels are overlaid, one may have another one's price meanwhile.
-        for price_nano in gone.into_iter().filter(|gone| !prices.contains(gone)) {
-            set(price_nano, None);
+            UpdateAction::Delete if is_there => {
+                let gone_nano = prices.remove(at);
+                retire(prices, gone_nano, &mut set);
+            }
+            UpdateAction::DeleteFrom if is_there => {
+                for _ in 0..place {
+                    let gone_nano = prices.remove(0);
+                    retire(prices, gone_nano, &mut set);
+                }
+            }
+            UpdateAction::DeleteThrough => {
+                while let Some(gone_nano) = prices.pop() {
+                    retire(prices, gone_nano, &mut set);
+                }
+                return false;
+            }
+            _ => {}
         }
-        match action {
-            UpdateAction::New => !(1..=count + 1).contains(&place),
-            UpdateAction::DeleteThrough => false,
-            _ => !is_there,
-        }
+        !is_there
+    }
+}
+
+/// A level no longer has a price. Where several levels are overlaid, another one may have
+/// it meanwhile.
+fn retire(prices_nano: &[i64], gone_nano: i64, set: &mut impl FnMut(i64, Option<Level>)) {
+    if !prices_nano.contains(&gone_nano) {
+        set(gone_nano, None);
     }
 }
 
