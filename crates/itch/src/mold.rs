@@ -99,7 +99,8 @@ impl<'a> Packet<'a> {
             rest = behind;
             Some(message)
         });
-        (self.head.first..).zip(each)
+        // The number behind the last message may be the highest there is.
+        (self.head.first..=u64::MAX).zip(each)
     }
 }
 
@@ -200,6 +201,17 @@ mod tests {
         let [beat, end] = [&sent[1], &sent[2]].map(|bytes| Packet::read(bytes).expect("whole"));
         assert_eq!((beat.count(), beat.next(), beat.is_end()), (0, 0x0104, false));
         assert_eq!((end.count(), end.next(), end.is_end()), (0, 0x0104, true));
+    }
+
+    #[test]
+    fn the_highest_number_there_is_may_be_the_next() {
+        let mut packet = [&b"S1        "[..], &[0xff; 8], b"\0\0"].concat();
+        assert_eq!(Packet::read(&packet).map(|packet| packet.messages().count()), Ok(0));
+        (packet[17], packet[19]) = (0xfe, 1);
+        packet.extend(b"\0\x01x");
+        let packet = Packet::read(&packet).expect("a packet");
+        assert_eq!(packet.messages().collect::<Vec<_>>(), [(u64::MAX - 1, &b"x"[..])]);
+        assert_eq!(packet.next(), u64::MAX);
     }
 
     #[test]
