@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use tapeline_fix::{CompIds, Store, Writer, tag};
 use tapeline_instrument::{Instrument, Price, TickTable};
 use tapeline_layout::Text;
 use tapeline_ntg::client::{Cancel, MassCancel, NewOrder};
@@ -203,6 +204,83 @@ fn orders_through_a_gateway_and_its_market_cost_no_allocation() {
     let reports = world.lines.reports - before.0;
     assert!(reports > ORDERS, "{reports} reports");
     assert!(world.exchange.counts().trades > before.1 + ORDERS / 4);
+    assert_eq!((world.gateway.counts().undecided, world.exchange.engine().alive()), (0, 0));
+    assert_eq!(counted.count_total, 0, "allocations for {ORDERS} orders");
+}
+
+/// A client that speaks FIX. It is not measured, and hears nothing: its store has the
+/// numbers.
+struct FixClient {
+    session: SessionId,
+    ids: CompIds,
+    store: Store,
+}
+
+impl World {
+    fn log_on_by_fix(&mut self, name: &[u8]) -> FixClient {
+        let session = self.gateway.accepted(self.now, Door::Fix).expect("room");
+        let mut client =
+            FixClient { session, ids: CompIds::new(name, b"FGW"), store: Store::new(1) };
+        self.says_by_fix(&mut client, b"A", |fields| {
+            fields.number(tag::ENCRYPT_METHOD, 0).number(tag::HEART_BT_INT, 60);
+            fields.text(tag::PASSWORD, b"secret").number(tag::DEFAULT_APPL_VER_ID, 9);
+        });
+        (0..3).for_each(|_| self.carry());
+        client
+    }
+
+    /// A client says something, in two pieces.
+    fn says_by_fix(&mut self, client: &mut FixClient, kind: &[u8], body: impl Fn(&mut Writer<'_>)) {
+        let FixClient { session, ids, store } = client;
+        store.write(ids, self.now.as_nanos(), kind, false, body, &mut self.wire);
+        let (one, other) = self.wire.split_at(self.wire.len() / 2);
+        self.gateway.received(self.now, *session, one, &mut self.lines);
+        self.gateway.received(self.now, *session, other, &mut self.lines);
+    }
+
+    /// Each second order meets the one before, and leaves a part of it, which is cancelled.
+    fn trade_by_fix(&mut self, client: &mut FixClient) {
+        for step in 0..ORDERS {
+            self.now = self.now.after(Duration::from_millis(5));
+            let mut name = *b"N0000";
+            for (at, digit) in name.iter_mut().skip(1).enumerate() {
+                *digit = b'0' + (step / 10_u64.pow(at as u32) % 10) as u8;
+            }
+            let quantity = if step % 2 == 0 { 100 } else { 60 };
+            let at_ns = self.now.as_nanos();
+            self.says_by_fix(client, b"D", |fields| {
+                fields.text(tag::CL_ORD_ID, &name).number(tag::SECURITY_ID, 7);
+                fields.byte(tag::SECURITY_ID_SOURCE, b'8').byte(tag::ORD_TYPE, b'2');
+                fields.byte(tag::SIDE, b'1' + (step % 2) as u8);
+                fields.decimal(tag::PRICE, 1_000_000_000);
+                fields.number(tag::ORDER_QTY, quantity).number(tag::DISPLAY_QTY, quantity);
+                fields.number(tag::NO_PARTY_IDS, 1).text(tag::PARTY_ID, b"DESK");
+                fields.byte(tag::PARTY_ID_SOURCE, b'D').number(tag::PARTY_ROLE, 76);
+                fields.byte(tag::ACCOUNT_TYPE, b'1').byte(tag::ORDER_CAPACITY, b'P');
+                fields.time(tag::TRANSACT_TIME, at_ns);
+            });
+            if step % 2 == 1 {
+                self.says_by_fix(client, b"q", |fields| {
+                    fields.text(tag::CL_ORD_ID, b"M").byte(tag::MASS_CANCEL_REQUEST_TYPE, b'7');
+                    fields.time(tag::TRANSACT_TIME, at_ns);
+                });
+            }
+            self.carry();
+        }
+    }
+}
+
+#[test]
+fn orders_by_fix_through_a_gateway_and_its_market_cost_no_allocation() {
+    let mut world = World::new();
+    let mut client = world.log_on_by_fix(b"ANN");
+    assert_eq!(world.gateway.counts().fix_clients, 1);
+    (0..3).for_each(|_| world.trade_by_fix(&mut client));
+    let before = (world.lines.reports, world.exchange.counts().trades);
+    let counted = allocation_counter::measure(|| world.trade_by_fix(&mut client));
+    let reports = world.lines.reports - before.0;
+    assert!(reports >= 2 * ORDERS, "{reports} reports");
+    assert_eq!(world.exchange.counts().trades - before.1, ORDERS / 2);
     assert_eq!((world.gateway.counts().undecided, world.exchange.engine().alive()), (0, 0));
     assert_eq!(counted.count_total, 0, "allocations for {ORDERS} orders");
 }
