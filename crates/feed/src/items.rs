@@ -1,5 +1,6 @@
 //! A book as three items: market by order, market by price, market price.
 
+use std::fmt;
 use std::time::Duration;
 
 use tapeline_omm::market::{BookHead, BookWriter, fid};
@@ -109,7 +110,7 @@ fn order_row<'s, 'b>(
     action: MapAction,
     id: u64,
 ) -> Result<FieldListWriter<'s, 'b>, EncodeError> {
-    writer.row(action, id.to_string().as_bytes(), None, &FieldListHead::STANDARD)
+    writer.row(action, order_key(id).as_bytes(), None, &FieldListHead::STANDARD)
 }
 
 fn whole_order(row: &mut FieldListWriter<'_, '_>, order: &Order) -> Result<(), EncodeError> {
@@ -139,7 +140,7 @@ pub(crate) fn append_orders_update(
                     changed_order(&mut row, before, order)?;
                     row.finish()?;
                 }
-                (Some(_), None) => writer.delete(id.to_string().as_bytes())?,
+                (Some(_), None) => writer.delete(order_key(*id).as_bytes())?,
                 (None, None) => {}
             }
         }
@@ -164,10 +165,53 @@ fn changed_order(
     row.put(fid::QUOTIM_MS, ms_of_day(order.time_ns))
 }
 
+/// The key of a row.
+struct RowKey {
+    bytes: [u8; Self::ROOM],
+    len: usize,
+}
+
+impl RowKey {
+    /// A price of 19 digits with its sign, its point and a side, or an order's number.
+    const ROOM: usize = 24;
+
+    fn new(text: fmt::Arguments<'_>) -> Self {
+        let mut key = Self { bytes: [0; Self::ROOM], len: 0 };
+        let written = fmt::Write::write_fmt(&mut key, text);
+        debug_assert!(written.is_ok(), "{text} is longer than any key");
+        key
+    }
+
+    fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+}
+
+impl fmt::Write for RowKey {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let end = self.len + text.len();
+        self.bytes.get_mut(self.len..end).ok_or(fmt::Error)?.copy_from_slice(text.as_bytes());
+        self.len = end;
+        Ok(())
+    }
+}
+
+/// The key of an order: its number.
+fn order_key(id: u64) -> RowKey {
+    RowKey::new(format_args!("{id}"))
+}
+
 /// The key of a price level: its price in full and its side, `4805.25B`.
-fn level_key(side: Side, price_nano: i64) -> String {
+fn level_key(side: Side, price_nano: i64) -> RowKey {
+    const UNITS: u64 = 1_000_000_000;
+    let (magnitude, mut decimals) = (price_nano.unsigned_abs(), 9);
+    let (whole, mut part) = (magnitude / UNITS, magnitude % UNITS);
+    while decimals > 2 && part.is_multiple_of(10) {
+        (part, decimals) = (part / 10, decimals - 1);
+    }
+    let sign = if price_nano < 0 { "-" } else { "" };
     let side = if side == Side::Bid { 'B' } else { 'A' };
-    format!("{}{side}", price(price_nano))
+    RowKey::new(format_args!("{sign}{whole}.{part:0decimals$}{side}"))
 }
 
 fn levels_image(name: &str, book: &Book, slot: Slot<'_, '_>) -> Result<(), EncodeError> {
@@ -386,8 +430,12 @@ mod tests {
             (0, "0.00"),
         ] {
             assert_eq!(price(price_nano).to_string(), text);
+            let key = [text, "B"].concat();
+            assert_eq!(level_key(Side::Bid, price_nano).as_bytes(), key.as_bytes());
         }
-        assert_eq!(level_key(Side::Ask, 4_805_250_000_000), "4805.25A");
+        assert_eq!(level_key(Side::Ask, 4_805_250_000_000).as_bytes(), b"4805.25A");
+        assert_eq!(level_key(Side::Bid, i64::MIN + 1).as_bytes(), b"-9223372036.854775807B");
+        assert_eq!(order_key(u64::MAX).as_bytes(), b"18446744073709551615");
     }
 
     #[test]

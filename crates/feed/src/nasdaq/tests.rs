@@ -262,3 +262,33 @@ fn numbers_of_another_day_are_of_other_instruments() {
     assert!(told.iter().all(|told| told.0 == "MSFT.O"), "{told:?}");
     assert_eq!(told.len(), 3);
 }
+
+#[test]
+fn messages_and_their_updates_cost_no_allocation() {
+    let mut feed = NasdaqFeed::new(".O");
+    let day = |feed: &mut NasdaqFeed, first: u64| {
+        let mut published = 0;
+        for order in first..first + 5_000 {
+            let (side, price) = if order % 2 == 0 { (b'B', 99_900) } else { (b'S', 100_100) };
+            adds(feed, order, side, price + (order % 40) as u32 * 100, 100);
+            says(feed, Executed { order, shares: 40, trade: order });
+            if order >= first + 50 {
+                says(feed, OrderDeleted { order: order - 50 });
+            }
+            if order % 4 == 0 {
+                feed.publish(|_, _| published += 1).expect("it fits");
+            }
+        }
+        for order in first + 4_950..first + 5_000 {
+            says(feed, OrderDeleted { order });
+        }
+        published
+    };
+    for round in 0..2 {
+        day(&mut feed, 1 + 5_000 * round);
+    }
+    let mut published = 0;
+    let counted = allocation_counter::measure(|| published = day(&mut feed, 10_001));
+    assert!(published > 3_000, "{published}");
+    assert_eq!(counted.count_total, 0, "allocations for 15,000 messages");
+}
