@@ -272,4 +272,39 @@ fn a_group_trades_and_halts_and_a_reset_empties_all_books() {
     assert_eq!((bids(&feed, "ESZ6.C"), feed.unsure()), (vec![], 0));
 }
 
+#[test]
+fn packets_and_their_updates_cost_no_allocation() {
+    let mut feed = feed();
+    let mut reports = 1..;
+    let mut report = || reports.next().expect("no end");
+    let packets: Vec<Vec<u8>> = (1..=6_000)
+        .map(|sequence| {
+            let quarters = 2_000 + i64::from(sequence % 40);
+            let bid = level(report(), 1, quarters, 5);
+            let change =
+                BookEntry { action: UpdateAction::Change, ..level(report(), 1, quarters, 4) };
+            let trade = trade(report(), quarters, 1);
+            let gone =
+                BookEntry { action: UpdateAction::Delete, ..level(report(), 1, quarters, 4) };
+            let entries: &[BookEntry] =
+                if sequence % 3 == 0 { &[bid, change] } else { &[bid, change, gone] };
+            packet(sequence, |packer| {
+                packer.book(TIME_NS, MatchEvent::default(), entries, &[])
+                    && packer.trade_summary(TIME_NS, END, &[trade], &[])
+            })
+        })
+        .collect();
+    let mut published = 0;
+    let mut read = |packets: &[Vec<u8>]| {
+        for bytes in packets {
+            feed.packet(&Packet::read(bytes).expect("a packet"), bytes);
+            feed.publish(|_, _| published += 1).expect("it fits");
+        }
+    };
+    read(&packets[..3_000]);
+    let counted = allocation_counter::measure(|| read(&packets[3_000..]));
+    assert!(published > 6_000, "{published}");
+    assert_eq!(counted.count_total, 0, "allocations for 3,000 packets");
+}
+
 mod lossy;
