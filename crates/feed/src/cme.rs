@@ -283,16 +283,18 @@ impl CmeFeed {
                 return false;
             }
         }
-        let is_levels = self.settings.depth == Depth::Levels;
-        let is_good = listed.is_good();
-        if is_good || follows && is_levels || !self.settings.has_snapshots {
-            listed.report = report.unwrap_or(listed.report);
-            if !is_good && follows && is_levels {
-                self.stand(at, Standing::Good);
-            }
-            return true;
+        // Without snapshots books have begun anew: what follows a report does not tell what
+        // was before that.
+        let CmeSettings { depth, has_snapshots, .. } = self.settings;
+        let heals = follows && depth == Depth::Levels && has_snapshots && !listed.is_good();
+        if !listed.is_good() && !heals && has_snapshots {
+            return false;
         }
-        false
+        listed.report = report.unwrap_or(listed.report);
+        if heals {
+            self.stand(at, Standing::Good);
+        }
+        true
     }
 
     /// A message of a packet of changes, for one instrument alone if `only` says so.

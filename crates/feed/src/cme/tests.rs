@@ -245,6 +245,13 @@ fn without_definitions_and_snapshots_books_are_what_comes_and_are_not_trusted() 
     assert_eq!((bids(&feed, "4711"), feed.unsure()), (vec![(50_000_000_000_000, 5)], 1));
     feed.lose(80);
     assert_eq!(bids(&feed, "4711"), []);
+    // What was there before is gone, whatever the numbers of the next reports are.
+    for (sequence, report) in [(80, 6), (81, 7)] {
+        says(&mut feed, sequence, |packer| {
+            packer.book(TIME_NS, END, &[level(report, 1, 2_000, 1)], &[])
+        });
+        assert_eq!(feed.unsure(), 1, "report {report}");
+    }
 }
 
 #[test]
