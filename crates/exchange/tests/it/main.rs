@@ -13,6 +13,7 @@ mod flows;
 mod gateways;
 mod handlers;
 mod killed;
+mod layouts;
 mod nasdaq;
 mod no_allocation;
 mod operators;
