@@ -165,4 +165,4 @@ fuzz: ## Every fuzz target for ten minutes, two at a time
 
 clean: ## Remove what was built
 	$(CARGO) clean
-	rm -rf bench/exchange-core/target bench/itch-book/target interop/wire-bench/target interop/json-bench/target interop/target interop/ema/target interop/fix/target interop/python/target bench/peers/eta/target crates/mdp/golden/target fuzz/target
+	rm -rf bench/exchange-core/target bench/itch-book/target interop/wire-bench/target interop/json-bench/target interop/target interop/ema/target interop/fix/target interop/layouts/target interop/python/target bench/peers/eta/target crates/mdp/golden/target fuzz/target

@@ -24,6 +24,7 @@ run ema "$@"
 "$here/python/run.sh" "$@" >"$logs/python.log" 2>&1 &
 python=$!
 run fix "$@"
+run layouts "$@"
 run browser "$@"
 wait "$python" || failed+=(python)
 cat "$logs/python.log"
