@@ -107,7 +107,7 @@ fn market(lines: &[UdpSocket; 2]) -> String {
     let offset_s = NOON_S as i64 - (now_s % DAY_S) as i64;
     let [a, b] = lines.each_ref().map(|line| line.local_addr().expect("bound"));
     let mut text = format!(
-        "[gateway]\nheartbeat-ms = 1000\nsilent-intervals = 60\n\
+        "[gateway]\nheartbeat-ms = 2000\nsilent-intervals = 60\n\
          [market-data]\nline-a = \"{a}\"\nline-b = \"{b}\"\n\
          [[instrument]]\nid = {VOD}\nname = \"VOD.L\"\ntick = \"0.01\"\n\
          previous-close = \"10.00\"\nisin = \"GB00BH4HKS39\"\n\
