@@ -115,6 +115,8 @@ pub struct Exchange {
     floor: Floor,
     gate: Gate,
     seats: Vec<Option<Seat>>,
+    /// Behind the last seat that is taken: a tick looks no further.
+    taken: usize,
     ticked: Time,
     standing: Standing,
 }
@@ -127,7 +129,7 @@ impl Exchange {
         let day = Day::new(&config.plan, epoch_ns, config.utc_offset_s, config.seed);
         let gate = Gate::new(config.sequencer, day);
         let (ticked, standing) = (Time::ZERO, Standing::Alone);
-        Self { floor: Floor::new(config, epoch_ns), gate, seats, ticked, standing }
+        Self { floor: Floor::new(config, epoch_ns), gate, seats, taken: 0, ticked, standing }
     }
 
     /// Takes up the state of another one of the same configuration, which has been
@@ -274,6 +276,7 @@ impl Exchange {
             return None;
         };
         self.seats[place] = Some(seat);
+        self.taken = self.taken.max(place + 1);
         self.floor.said[place] = now;
         self.floor.counts.connections += 1;
         Some(SessionId(place as u32))
@@ -330,6 +333,9 @@ impl Exchange {
 
     fn end(&mut self, now: Time, session: SessionId) -> bool {
         let seat = self.seats.get_mut(session.0 as usize).and_then(Option::take);
+        while self.taken > 0 && self.seats[self.taken - 1].is_none() {
+            self.taken -= 1;
+        }
         match &seat {
             None => return false,
             Some(Seat::Client { .. } | Seat::Fix { .. }) => {
@@ -413,7 +419,7 @@ impl Exchange {
             self.give_up_gateways(now);
             self.look_at_waiting(now, out);
         }
-        for place in 0..self.seats.len() {
+        for place in 0..self.taken {
             let session = SessionId(place as u32);
             let Self { floor, gate, seats, .. } = self;
             let goes_on = match &mut seats[place] {

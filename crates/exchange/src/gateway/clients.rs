@@ -66,6 +66,8 @@ pub(super) struct Client {
 #[derive(Debug)]
 pub struct Gateway {
     pub(super) seats: Vec<Option<Client>>,
+    /// Behind the last seat that is taken: a tick looks no further.
+    taken: usize,
     /// Who speaks FIX, at places where nobody else is.
     pub(super) fix: fix::Clients,
     /// Clients by their numbers.
@@ -161,7 +163,7 @@ impl Gateway {
             config,
         };
         let (places, slow, ticked) = (HashMap::new(), Vec::new(), Time::ZERO);
-        Self { seats, fix, places, desk, slow, next_client: 0, ticked }
+        Self { seats, taken: 0, fix, places, desk, slow, next_client: 0, ticked }
     }
 
     /// A connection has come through a door. `None`: there are too many.
@@ -171,6 +173,7 @@ impl Gateway {
             self.desk.counts.turned_away += 1;
             return None;
         };
+        self.taken = self.taken.max(place + 1);
         self.next_client = self.next_client.wrapping_add(1);
         let (number, session) = (self.next_client, SessionId(place as u32));
         let native = |channel| {
@@ -220,7 +223,11 @@ impl Gateway {
         }
         self.ticked = now;
         self.beat(now, out);
-        for place in 0..self.seats.len() {
+        let is_free = |place: usize| self.seats[place].is_none() && self.fix.is_free(place);
+        while self.taken > 0 && is_free(self.taken - 1) {
+            self.taken -= 1;
+        }
+        for place in 0..self.taken {
             let session = SessionId(place as u32);
             let verdict =
                 self.talk((now, session), out, |acceptor, talk| acceptor.timeout(now, talk));
@@ -243,7 +250,7 @@ impl Gateway {
         };
         let fix_clients = self.fix.logged_on();
         GatewayCounts {
-            clients: self.seats.iter().flatten().filter(is_in).count() + fix_clients,
+            clients: self.seats[..self.taken].iter().flatten().filter(is_in).count() + fix_clients,
             fix_clients,
             undecided: self.desk.requests.len(),
             linked: usize::from(self.desk.uplink.is_up()),
