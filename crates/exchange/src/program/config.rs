@@ -6,20 +6,16 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
-use tapeline_exchange::{
-    ExchangeConfig, ExchangeError, JournalSettings, Line, Plan, ReaderConfig, UserConfig,
-    VenueConfig,
-};
+use tapeline_exchange::{ExchangeConfig, ExchangeError, JournalSettings, Line, Plan, VenueConfig};
 use tapeline_instrument::{Schedule, Session, Turn};
-use tapeline_matching::SelfMatch;
 use tapeline_sequence::JournalConfig;
-use toml::Spanned;
 
 use super::cme::CmeSection;
 use super::gateways::GatewaySection;
 use super::instruments::{self, InstrumentSection};
 use super::nasdaq::NasdaqSection;
 use super::replicas::ReplicaSection;
+use super::users::{Reader, User};
 
 const NS_PER_S: u64 = 1_000_000_000;
 
@@ -76,6 +72,14 @@ pub(crate) struct Gateway {
     pub(crate) silent_intervals: u32,
     pub(crate) throttle_per_s: u32,
     pub(crate) throttle_seconds: u32,
+    pub(crate) busy_poll_us: u64,
+}
+
+impl Gateway {
+    /// So long behind something that came it polls instead of waiting.
+    pub(crate) const fn busy_poll(&self) -> Duration {
+        Duration::from_micros(self.busy_poll_us)
+    }
 }
 
 /// Market data.
@@ -201,47 +205,6 @@ pub(crate) struct Admin {
     pub(crate) port: Option<u16>,
 }
 
-/// Who may trade.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub(crate) struct User {
-    pub(crate) name: String,
-    pub(crate) password: String,
-    pub(crate) firm: u16,
-    #[serde(default = "yes")]
-    pub(crate) auto_cancel: bool,
-    #[serde(default)]
-    pub(crate) self_match: SelfMatchName,
-    /// Firms of whose reports it gets copies; then it does not trade.
-    #[serde(default)]
-    pub(crate) copies: Vec<u16>,
-    /// Its session is gone for so long: the users of these firms are stopped.
-    pub(crate) stop_after_s: Option<Spanned<u64>>,
-    /// Firms whose trades are confirmed to it; then it does not trade.
-    pub(crate) settles: Option<Spanned<Vec<u16>>>,
-}
-
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum SelfMatchName {
-    #[default]
-    Allowed,
-    CancelIncoming,
-    CancelResting,
-}
-
-/// Who may have market data again.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub(crate) struct Reader {
-    pub(crate) name: String,
-    pub(crate) password: String,
-}
-
-const fn yes() -> bool {
-    true
-}
-
 impl Default for Gateway {
     fn default() -> Self {
         let limits = tapeline_ntg::Limits::default();
@@ -255,6 +218,7 @@ impl Default for Gateway {
             silent_intervals: limits.silent_intervals,
             throttle_per_s: limits.throttle_per_s,
             throttle_seconds: limits.throttle_seconds,
+            busy_poll_us: 0,
         }
     }
 }
@@ -352,27 +316,10 @@ impl Config {
                 return Err(fault(format!("two instruments have the id {}", instrument.id)));
             }
         }
-        for user in config.users.iter().filter(|user| user.copies.is_empty()) {
-            if let Some(stops) = &user.stop_after_s {
-                let line = text[..stops.span().start].lines().count().max(1);
-                let name = &user.name;
-                return Err(fault(format!(
-                    "line {line}: {name} has stop-after-s and no copies; name the firms it answers \
-                     for in copies"
-                )));
-            }
-        }
-        for user in config.users.iter().filter(|user| !user.copies.is_empty()) {
-            if let Some(settles) = &user.settles {
-                let line = text[..settles.span().start].lines().count().max(1);
-                let name = &user.name;
-                return Err(fault(format!(
-                    "line {line}: {name} has copies and settles; give each to a user of its own"
-                )));
-            }
-        }
         let replicas = config.replicas.members.get_ref().len();
-        let own = config.replicas.fault().or_else(|| config.gateways.fault(replicas));
+        let of_users = config.users.iter().find_map(User::fault);
+        let of_parts = || config.replicas.fault().or_else(|| config.gateways.fault(replicas));
+        let own = of_users.or_else(of_parts);
         let of_nasdaq = || config.nasdaq.as_ref().and_then(NasdaqSection::fault);
         let of_cme = || config.cme.as_ref().and_then(CmeSection::fault);
         if let Some((at, what)) = own.or_else(of_nasdaq).or_else(of_cme) {
@@ -422,24 +369,6 @@ impl Config {
             return Err(ExchangeError::Config(NOTHING_TRADED.to_owned()));
         }
         let Self { gateway, market_data, limits, .. } = self;
-        let user = |user: &User| UserConfig {
-            name: user.name.clone(),
-            password: user.password.clone(),
-            firm: user.firm,
-            auto_cancel: user.auto_cancel,
-            self_match: match user.self_match {
-                SelfMatchName::Allowed => SelfMatch::Allowed,
-                SelfMatchName::CancelIncoming => SelfMatch::CancelIncoming,
-                SelfMatchName::CancelResting => SelfMatch::CancelResting,
-            },
-            copies: user.copies.clone(),
-            stop_after: user.stop_after_s.as_ref().map(|of| Duration::from_secs(*of.get_ref())),
-            settles: user.settles.iter().flat_map(Spanned::get_ref).copied().collect(),
-        };
-        let reader = |reader: &Reader| ReaderConfig {
-            name: reader.name.clone(),
-            password: reader.password.clone(),
-        };
         let instruments = self.instruments.iter().map(InstrumentSection::instrument);
         let engine = tapeline_matching::Config {
             max_orders: limits.max_orders,
@@ -453,8 +382,8 @@ impl Config {
         };
         let exchange = ExchangeConfig {
             instruments: instruments.collect::<Result<_, _>>()?,
-            users: self.users.iter().map(user).collect(),
-            readers: self.readers.iter().map(reader).collect(),
+            users: self.users.iter().map(User::config).collect(),
+            readers: self.readers.iter().map(Reader::config).collect(),
             engine,
             limits: tapeline_ntg::Limits {
                 heartbeat: Duration::from_millis(gateway.heartbeat_ms),
@@ -493,11 +422,17 @@ impl Config {
             gateway.post_trade_port,
             0,
         ];
-        let journal = self.journal.dir.as_deref().map(|dir| self.journal_in(dir));
-        let lines = self.lines();
-        let (host, replicas) = (gateway.listen, None);
-        let gateways = None;
-        Ok(VenueConfig { exchange, host, ports, lines, epoch_ns, journal, replicas, gateways })
+        Ok(VenueConfig {
+            exchange,
+            host: gateway.listen,
+            ports,
+            lines: self.lines(),
+            epoch_ns,
+            journal: self.journal.dir.as_deref().map(|dir| self.journal_in(dir)),
+            replicas: None,
+            gateways: None,
+            busy_poll: gateway.busy_poll(),
+        })
     }
 
     /// The journal in a folder.

@@ -46,6 +46,7 @@ pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
     let epoch_ns = now_ns();
     let market = config.venue(epoch_ns)?.exchange;
     let mut venue_config = config.gateways.venue(args.number, &market, epoch_ns)?;
+    venue_config.busy_poll = config.gateway.busy_poll();
     if args.any_port {
         venue_config.ports = [0; 2];
         venue_config.fix_port = venue_config.fix_port.map(|_| 0);

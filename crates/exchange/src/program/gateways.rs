@@ -140,6 +140,7 @@ impl GatewaySection {
             ports: [apart.orders_port, apart.recovery_port],
             fix_port: apart.fix_port,
             markets: self.markets.get_ref().clone(),
+            busy_poll: Duration::ZERO,
         })
     }
 }

@@ -17,6 +17,7 @@ mod ready;
 mod replay;
 mod replicas;
 mod run;
+mod users;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

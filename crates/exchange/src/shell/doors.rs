@@ -5,6 +5,7 @@
 
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
+use std::thread;
 use std::time::Duration;
 
 use mio::net::{TcpListener, TcpStream};
@@ -133,16 +134,22 @@ pub(super) struct Doors {
     /// Connections with more to read than one turn takes, and whether to their end.
     unread: Vec<(SessionId, bool)>,
     buffer: Box<[u8]>,
+    /// So long behind something that came it polls without waiting.
+    busy_poll: Duration,
+    /// When something came last.
+    came: Option<Time>,
 }
 
 impl Doors {
-    pub(super) fn new() -> Result<Self, ExchangeError> {
+    pub(super) fn new(busy_poll: Duration) -> Result<Self, ExchangeError> {
         Ok(Self {
             poll: Poll::new().map_err(ExchangeError::Poll)?,
             events: Events::with_capacity(256),
             all: Vec::new(),
             unread: Vec::with_capacity(16),
             buffer: vec![0; READ_BYTES].into(),
+            busy_poll,
+            came: None,
         })
     }
 
@@ -175,12 +182,18 @@ impl Doors {
         })
     }
 
-    /// The same, but not past what is due, and not while there is more to read.
+    /// The same, but not past what is due, and not while there is more to read or it
+    /// polls.
     pub(super) fn wait(&mut self, now: Time, most: Duration, core: &impl Core) {
         let has_more = !self.unread.is_empty() && !core.is_backed_up();
-        let most = if has_more { Duration::ZERO } else { most };
+        let is_polling = self.came.is_some_and(|came| now.since(came) < self.busy_poll);
+        let most = if has_more || is_polling { Duration::ZERO } else { most };
         if let Err(error) = self.poll(most.min(core.deadline().since(now))) {
             tracing::error!(%error, "the system tells of no more sockets");
+        }
+        if is_polling && self.events.is_empty() {
+            // With fewer cores than processes, what is polled for may wait for this one.
+            thread::yield_now();
         }
     }
 
@@ -193,6 +206,9 @@ impl Doors {
 
     /// Takes what has come.
     pub(super) fn serve<C: Core>(&mut self, now: Time, core: &mut C, sockets: &mut C::Sockets) {
+        if !self.events.is_empty() {
+            self.came = Some(now);
+        }
         let mut ready = std::mem::take(&mut self.unread);
         let mut knocked = [false; Door::ALL.len()];
         let places = C::connections(sockets).all.len();
@@ -362,7 +378,7 @@ mod tests {
         }
 
         fn deadline(&self) -> Time {
-            Time::ZERO.after(Duration::from_millis(10))
+            Time::ZERO.after(Duration::from_secs(3600))
         }
 
         fn end_turn(&mut self, _: Time, _: &mut Connections) {}
@@ -370,7 +386,7 @@ mod tests {
 
     #[test]
     fn who_says_something_and_goes_at_once_is_heard_and_gone() {
-        let mut doors = Doors::new().expect("a poll");
+        let mut doors = Doors::new(Duration::ZERO).expect("a poll");
         doors.listen(Door::Orders, (Ipv4Addr::LOCALHOST, 0).into()).expect("a port");
         let (_, at) = doors.listening().next().expect("a door");
         let (mut core, mut sockets) = (Noted::default(), Connections::new(1, Time::ZERO));
@@ -389,5 +405,29 @@ mod tests {
         drop(client);
         until(|core| core.is_closed);
         assert_eq!(core.bytes, b"bye");
+    }
+
+    #[test]
+    fn who_polls_does_not_wait_for_a_while_behind_something_that_came() {
+        const WHILE: Duration = Duration::from_secs(60);
+        let mut doors = Doors::new(WHILE).expect("a poll");
+        doors.listen(Door::Orders, (Ipv4Addr::LOCALHOST, 0).into()).expect("a port");
+        let (_, at) = doors.listening().next().expect("a door");
+        let (mut core, mut sockets) = (Noted::default(), Connections::new(1, Time::ZERO));
+        let waited = |doors: &mut Doors, now, most| {
+            let begun = Instant::now();
+            doors.wait(now, most, &Noted::default());
+            begun.elapsed()
+        };
+        let short = Duration::from_millis(20);
+        assert!(waited(&mut doors, Time::ZERO, short) >= short, "nothing has come yet");
+        let _client = std::net::TcpStream::connect(at).expect("it listens");
+        while core.comers == 0 {
+            doors.wait(Time::ZERO, WHILE, &core);
+            doors.serve(Time::ZERO, &mut core, &mut sockets);
+        }
+        let soon = Time::ZERO.after(WHILE / 2);
+        assert!(waited(&mut doors, soon, WHILE) < WHILE / 2, "it polls");
+        assert!(waited(&mut doors, Time::ZERO.after(WHILE), short) >= short, "the while is over");
     }
 }

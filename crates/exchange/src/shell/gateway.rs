@@ -38,6 +38,9 @@ pub struct GatewayVenueConfig {
     pub fix_port: Option<u16>,
     /// Where the market, or each of its replicas, listens to gateways.
     pub markets: Vec<SocketAddr>,
+    /// So long behind something that came it polls its sockets instead of waiting for
+    /// them; zero: never.
+    pub busy_poll: Duration,
 }
 
 /// What the gateway's outputs go to.
@@ -125,7 +128,7 @@ impl GatewayVenue {
     /// # Errors
     /// A port cannot be listened on, or the system tells of no sockets.
     pub fn start(config: &GatewayVenueConfig, now: Time) -> Result<Self, ExchangeError> {
-        let mut doors = Doors::new()?;
+        let mut doors = Doors::new(config.busy_poll)?;
         let [orders, recovery] = config.ports.map(Some);
         let ports = [orders, recovery, config.fix_port];
         for (door, port) in [Door::Orders, Door::Recovery, Door::Fix].into_iter().zip(ports) {

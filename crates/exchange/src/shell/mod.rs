@@ -67,6 +67,9 @@ pub struct VenueConfig {
     pub replicas: Option<ReplicaSettings>,
     /// Where gateways in processes of their own are listened to; `None`: nowhere.
     pub gateways: Option<SocketAddr>,
+    /// So long behind something that came it polls its sockets instead of waiting for
+    /// them; zero: never.
+    pub busy_poll: Duration,
 }
 
 /// An exchange on sockets.
@@ -220,7 +223,7 @@ fn start_replica(
 impl Venue {
     /// Listens, and opens the market, as its journal left it if it has one.
     pub fn start(config: &VenueConfig, now: Time) -> Result<Self, ExchangeError> {
-        let doors = Doors::new()?;
+        let doors = Doors::new(config.busy_poll)?;
         let mut exchange = Exchange::new(&config.exchange, config.epoch_ns);
         let (keeper, team) = match (&config.journal, &config.replicas) {
             (Some(journal), Some(replicas)) => {

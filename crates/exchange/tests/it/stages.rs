@@ -40,6 +40,7 @@ impl Run {
             journal,
             replicas: None,
             gateways: None,
+            busy_poll: Duration::ZERO,
         };
         let venue = Venue::start(&config, clock.now()).expect("it starts");
         Self { venue, clock }

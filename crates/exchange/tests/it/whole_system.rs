@@ -145,6 +145,7 @@ impl World {
             journal: None,
             replicas: None,
             gateways: None,
+            busy_poll: Duration::ZERO,
         };
         let venue = Venue::start(&venue_config, clock.now()).expect("it starts");
         let node = node();

@@ -1,0 +1,94 @@
+//! Who trades, and who may have market data again, in the file.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use tapeline_exchange::{ReaderConfig, UserConfig};
+use tapeline_matching::SelfMatch;
+use toml::Spanned;
+
+/// Who may trade.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct User {
+    pub(crate) name: String,
+    pub(crate) password: String,
+    pub(crate) firm: u16,
+    #[serde(default = "yes")]
+    pub(crate) auto_cancel: bool,
+    #[serde(default)]
+    pub(crate) self_match: SelfMatchName,
+    /// Firms of whose reports it gets copies; then it does not trade.
+    #[serde(default)]
+    pub(crate) copies: Vec<u16>,
+    /// Its session is gone for so long: the users of these firms are stopped.
+    pub(crate) stop_after_s: Option<Spanned<u64>>,
+    /// Firms whose trades are confirmed to it; then it does not trade.
+    pub(crate) settles: Option<Spanned<Vec<u16>>>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum SelfMatchName {
+    #[default]
+    Allowed,
+    CancelIncoming,
+    CancelResting,
+}
+
+/// Who may have market data again.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct Reader {
+    pub(crate) name: String,
+    pub(crate) password: String,
+}
+
+const fn yes() -> bool {
+    true
+}
+
+impl User {
+    /// What cannot be, and where in the file.
+    pub(super) fn fault(&self) -> Option<(usize, String)> {
+        let name = &self.name;
+        match (&self.stop_after_s, &self.settles) {
+            (Some(stops), _) if self.copies.is_empty() => {
+                let what = format!(
+                    "{name} has stop-after-s and no copies; name the firms it answers for in copies"
+                );
+                Some((stops.span().start, what))
+            }
+            (_, Some(settles)) if !self.copies.is_empty() => {
+                let what = format!("{name} has copies and settles; give each to a user of its own");
+                Some((settles.span().start, what))
+            }
+            _ => None,
+        }
+    }
+
+    /// What the exchange has of it.
+    pub(super) fn config(&self) -> UserConfig {
+        UserConfig {
+            name: self.name.clone(),
+            password: self.password.clone(),
+            firm: self.firm,
+            auto_cancel: self.auto_cancel,
+            self_match: match self.self_match {
+                SelfMatchName::Allowed => SelfMatch::Allowed,
+                SelfMatchName::CancelIncoming => SelfMatch::CancelIncoming,
+                SelfMatchName::CancelResting => SelfMatch::CancelResting,
+            },
+            copies: self.copies.clone(),
+            stop_after: self.stop_after_s.as_ref().map(|of| Duration::from_secs(*of.get_ref())),
+            settles: self.settles.iter().flat_map(Spanned::get_ref).copied().collect(),
+        }
+    }
+}
+
+impl Reader {
+    /// What the exchange has of it.
+    pub(super) fn config(&self) -> ReaderConfig {
+        ReaderConfig { name: self.name.clone(), password: self.password.clone() }
+    }
+}
