@@ -29,7 +29,7 @@ message! {
 impl CancelAsked {
     /// Reads a request.
     pub(crate) fn of(message: &Message<'_>) -> Result<Self, Fault> {
-        let fields = Fields(message);
+        let fields = Fields::of(message);
         for (tag, only) in [
             (tag::TRADE_REPORT_TRANS_TYPE, b"1"),
             (tag::TRADE_REPORT_TYPE, b"6"),

@@ -45,7 +45,7 @@ pub(crate) struct TradesAsked {
 impl TradesAsked {
     /// Reads a question.
     pub(crate) fn read(message: &Message<'_>) -> Result<Self, Fault> {
-        let fields = Fields(message);
+        let fields = Fields::of(message);
         let (kind, instrument) = match fields.given(tag::TRADE_REQUEST_TYPE)? {
             b"0" => (0, None),
             b"1" => (1, Some(fields.instrument()?)),

@@ -3,7 +3,7 @@
 //! A request becomes what the native gateway would have read, so behind the gateways
 //! there is one kind of order. Fields that the market has no use for are looked over.
 
-use tapeline_fix::{Message, decimal, tag, timestamp_ns};
+use tapeline_fix::{Index, Message, decimal, tag, timestamp_ns};
 use tapeline_layout::Text;
 use tapeline_ntg::Input;
 use tapeline_ntg::client::{Cancel, CancelReplace, MassCancel, NewOrder, NewQuote};
@@ -58,7 +58,7 @@ type Read<T> = Result<T, Fault>;
 
 /// Reads a request.
 pub(crate) fn request(message: &Message<'_>) -> Read<Input> {
-    let fields = Fields(message);
+    let fields = Fields::of(message);
     match message.msg_type() {
         b"D" => fields.new_order().map(Input::New),
         b"S" => fields.quote().map(Input::Quote),
@@ -70,7 +70,7 @@ pub(crate) fn request(message: &Message<'_>) -> Read<Input> {
 }
 
 /// A message's fields, one at a time.
-pub(super) struct Fields<'m>(pub(super) &'m Message<'m>);
+pub(super) struct Fields<'m>(Index<'m>);
 
 /// What few orders have.
 #[derive(Default)]
@@ -127,6 +127,10 @@ fn up_to_two(tag: u32, value: &[u8]) -> Read<u8> {
 }
 
 impl<'m> Fields<'m> {
+    pub(super) fn of(message: &Message<'m>) -> Self {
+        Self(Index::of(message))
+    }
+
     pub(super) fn given(&self, tag: u32) -> Read<&'m [u8]> {
         self.0.get(tag).ok_or(Fault::Missing(tag))
     }
@@ -256,7 +260,7 @@ impl<'m> Fields<'m> {
         }
     }
 
-    /// What few orders have, in one walk over all fields: each look-up is one.
+    /// What few orders have, in one walk over all fields.
     fn details(&self) -> Read<Details> {
         let mut details = Details::default();
         let (mut id, mut role, mut attribute) = (&b""[..], 0, &b""[..]);

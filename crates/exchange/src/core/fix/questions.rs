@@ -63,7 +63,7 @@ enum Scope {
 impl Question {
     /// Reads a question.
     pub(crate) fn read(message: &Message<'_>) -> Result<Self, Fault> {
-        let fields = Fields(message);
+        let fields = Fields::of(message);
         match message.msg_type() {
             b"AF" => {
                 let id = fields.given_text(tag::MASS_STATUS_REQ_ID)?;
