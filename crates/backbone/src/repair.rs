@@ -5,7 +5,8 @@
 //! *wants*. A list comes in pages, each about a range of the server's request
 //! numbers, in the stream of all other frames. What a page says is therefore
 //! true at its place in the stream: it is compared with what was read before
-//! it, and nothing that is under way is taken for lost.
+//! it, and nothing that is under way is taken for lost. Of what was asked for
+//! after the list was, it says nothing.
 //!
 //! ```text
 //!  hub                                              server
@@ -221,6 +222,11 @@ impl Inquiry {
         self.asked_at = Some(now);
         self.ask_at = Some(now.after(interval));
         Some(self.round)
+    }
+
+    /// The latest round, be it that it is still to be asked for.
+    pub const fn round(&self) -> u32 {
+        self.round
     }
 
     /// A page came, perhaps the last of its round.

@@ -304,7 +304,7 @@ impl Core {
                 Upstream::Asked { .. } => {
                     assert!(due.contains(&(slot, item.attempt, false)), "nobody looks at {slot}");
                 }
-                Upstream::Accepted { .. } if item.image_asked && !item.is_private => {
+                Upstream::Accepted { .. } if item.image_due.is_due() && !item.is_private => {
                     let is_due = due.contains(&(slot, item.attempt, true));
                     assert!(is_due, "nobody looks for the image of {slot}");
                 }

@@ -10,6 +10,7 @@ use tapeline_rwf::{
 
 use super::Core;
 use super::backlog::Job;
+use super::image_due::ImageDue;
 use super::item::{HubIndex, Item, Upstream};
 use crate::Outputs;
 
@@ -119,11 +120,13 @@ impl Core {
             _ => return true,
         };
         hub.bind(hub_item, slot);
+        // Lists that come behind this know of the request.
+        let before = hub.inquiry.round().saturating_sub(1);
         self.abandon_image(slot);
         self.items.set_upstream(slot, Upstream::Accepted { hub: index, hub_item });
         let Some(item) = self.items.known_mut(slot) else { return false };
         item.has_image = false;
-        item.image_asked = true;
+        item.image_due = ImageDue::after(before);
         item.last_seq = 0;
         // A private stream has its image from the provider, which may take its
         // time.
@@ -370,7 +373,7 @@ impl Core {
     }
 
     /// Whether frames of the hub were lost since the image began that is coming.
-    fn is_torn(&self, slot: u32) -> bool {
+    pub(super) fn is_torn(&self, slot: u32) -> bool {
         let item = self.items.get(slot).filter(|item| item.in_parts);
         item.is_some_and(|item| item.gaps_at_begin() != Some(self.gaps_of(slot)))
     }
@@ -391,7 +394,7 @@ impl Core {
         self.abandon_image(slot);
         if let Some(item) = self.items.get_mut(slot) {
             item.needs_repair = true;
-            item.image_asked = false;
+            item.image_due = ImageDue::NONE;
         }
         self.drop_holed_merges(slot);
         self.fan_state(slot, &GAP, out);

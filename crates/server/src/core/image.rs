@@ -11,6 +11,7 @@ use tapeline_rwf::{
 };
 
 use super::Core;
+use super::image_due::ImageDue;
 use super::item::{Item, Upstream};
 use super::rows::Cell;
 use super::subscription::{Subscription, mode};
@@ -61,7 +62,7 @@ impl Core {
             false => item.set_gaps_at_begin(None),
         }
         if !item.in_parts {
-            item.image_asked = false;
+            item.image_due = ImageDue::NONE;
             item.watchers
                 .subscriptions_mut()
                 .for_each(|subscription| subscription.set(mode::IN_IMAGE, false));

@@ -14,6 +14,7 @@ use super::bounds::ServiceBounds;
 use super::census::{Censuses, UpdateCounts};
 use super::entitlements::Guard;
 use super::guards::Guards;
+use super::image_due::ImageDue;
 use super::map::Map;
 use super::standings::Standings;
 use super::subscription::mode;
@@ -59,8 +60,8 @@ pub(super) struct Item {
     pub(super) has_image: bool,
     /// An image is coming in parts.
     pub(super) in_parts: bool,
-    /// An image was asked for that has not come.
-    pub(super) image_asked: bool,
+    /// Whether an image was asked for that has not come.
+    pub(super) image_due: ImageDue,
     /// All watchers need the next image: something was missed.
     pub(super) needs_repair: bool,
 }
@@ -85,7 +86,7 @@ impl Item {
             is_streaming,
             has_image: false,
             in_parts: false,
-            image_asked: false,
+            image_due: ImageDue::NONE,
             needs_repair: false,
         }
     }
@@ -347,7 +348,7 @@ impl Items {
         self.set_upstream(slot, Upstream::Nowhere);
         if let Some(item) = self.get_mut(slot) {
             item.has_image = false;
-            item.image_asked = false;
+            item.image_due = ImageDue::NONE;
             item.needs_repair = true;
         }
     }

@@ -39,6 +39,7 @@ mod guards;
 mod hubs;
 mod identify;
 mod image;
+mod image_due;
 mod item;
 mod known;
 mod leave;

@@ -177,7 +177,7 @@ impl Core {
             }
             let is_accepted = matches!(item.upstream(), Upstream::Accepted { .. });
             let mut flags = WantedFlags::empty();
-            flags.set(WantedFlags::IMAGE, is_accepted && item.image_asked);
+            flags.set(WantedFlags::IMAGE, is_accepted && item.image_due.is_due());
             if is_accepted && item.is_private {
                 private.push(slot);
             }
@@ -226,7 +226,7 @@ impl Core {
         for slot in page.from..page.to.min(self.items.slots().end) {
             while entries.next_if(|entry| entry.request < slot).is_some() {}
             let entry = entries.next_if(|entry| entry.request == slot);
-            self.compare(slot, index, &page, entry, out);
+            self.compare(slot, index, (header.item, &page), entry, out);
         }
         self.pump(index, out);
         true
@@ -237,7 +237,7 @@ impl Core {
         &mut self,
         slot: u32,
         index: HubIndex,
-        page: &Page,
+        (round, page): (u32, &Page),
         entry: Option<Held>,
         out: &mut O,
     ) {
@@ -254,7 +254,7 @@ impl Core {
             }
             (Upstream::Accepted { .. }, None) => self.lost_at_hub(slot, out),
             (Upstream::Accepted { hub_item, .. }, Some(held)) if held.item == hub_item => {
-                self.compare_item(slot, &held, out);
+                self.compare_item(slot, round, &held, out);
             }
             (_, Some(held)) if held.flags.contains(HeldFlags::ACCEPTED) => {
                 self.accepted_unheard(slot, index, &held, out);
@@ -325,21 +325,26 @@ impl Core {
     }
 
     /// Both have the item: was anything of it missed?
-    fn compare_item<O: Outputs>(&mut self, slot: u32, held: &Held, out: &mut O) {
+    fn compare_item<O: Outputs>(&mut self, slot: u32, round: u32, held: &Held, out: &mut O) {
+        let has_gap = self.is_torn(slot);
         let Some(item) = self.items.known_mut(slot) else { return };
         let is_behind = item.last_seq != held.item_seq;
         item.last_seq = held.item_seq;
         let is_suspect = held.flags.contains(HeldFlags::SUSPECT);
         let is_told = item.standing() == Some(DataState::SUSPECT);
         // A part of an image for this server alone leaves no trace in the
-        // sequence, nor does a state.
+        // sequence, nor does a state. If no frames were lost since it began, and the
+        // hub has not sent all of it, the rest is on its way.
+        let is_torn = item.in_parts && (has_gap || held.flags.contains(HeldFlags::LIVE));
         let is_hit = !planted!(UnrepairedItem)
             && item.has_image
-            && (is_behind || item.in_parts || is_suspect && !is_told);
+            && (is_behind || is_torn || is_suspect && !is_told);
         let is_sent = held.flags.intersects(HeldFlags::LIVE | HeldFlags::SUSPECT);
+        let is_due = !item.has_image || item.image_due.is_due();
         if is_hit {
             let _ = self.on_hole(slot, out);
-        } else if is_sent && (!item.has_image || item.image_asked) && !(is_suspect && is_told) {
+        } else if is_sent && is_due && item.image_due.is_known_to(round) && !(is_suspect && is_told)
+        {
             self.reissue_upstream(slot, true, out);
         }
     }

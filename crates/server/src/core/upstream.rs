@@ -9,6 +9,7 @@ use tapeline_omm::qos::QosWish;
 use tapeline_rwf::{Msg, MsgKey, RequestFlags, RequestMsg};
 use tapeline_time::Time;
 
+use super::image_due::ImageDue;
 use super::item::{HubIndex, Item, Upstream};
 use super::{Core, DUE_PER_TURN, millis};
 use crate::Outputs;
@@ -143,7 +144,7 @@ impl Core {
         let Some(item) = self.items.known_mut(slot) else { return Published::NoPeer };
         item.attempt = self.requests.next_serial();
         item.has_image = false;
-        item.image_asked = true;
+        item.image_due = ImageDue::after(hub.inquiry.round());
         hub.unanswered += 1;
         let header = FrameHeader {
             item_seq: item.attempt,
@@ -183,7 +184,9 @@ impl Core {
         let Some(hub) = self.hubs.get(hub) else { return };
         let name = self.services.name(item.service_id());
         let Some(service_id) = name.and_then(|name| hub.directory.service_id(name)) else { return };
-        item.image_asked |= with_image;
+        if with_image {
+            item.image_due = ImageDue::after(hub.inquiry.round());
+        }
         let header = FrameHeader::new(Kind::Reissue, hub.incarnation, slot);
         if let Some(request) = request(item, service_id, with_image, &mut self.scratch) {
             out.publish(header, &[request]);
@@ -198,7 +201,7 @@ impl Core {
     pub(super) fn ask_image<O: Outputs>(&mut self, slot: u32, out: &mut O) {
         let Some(item) = self.items.known(slot) else { return };
         let is_accepted = matches!(item.upstream(), Upstream::Accepted { .. });
-        if is_accepted && !item.image_asked && !item.in_parts {
+        if is_accepted && !item.image_due.is_due() && !item.in_parts {
             self.reissue_upstream(slot, true, out);
         }
     }
@@ -245,7 +248,7 @@ impl Core {
         requests.forget(|due| {
             let Some(item) = items.get(due.slot) else { return false };
             let is_had = matches!(item.upstream(), Upstream::Accepted { .. }) && item.has_image;
-            item.attempt != due.attempt || is_had && !item.image_asked && !item.needs_repair
+            item.attempt != due.attempt || is_had && !item.image_due.is_due() && !item.needs_repair
         });
     }
 
@@ -265,7 +268,7 @@ impl Core {
             }
             match item.upstream() {
                 Upstream::Accepted { .. }
-                    if due.is_image && (item.image_asked || item.needs_repair) =>
+                    if due.is_image && (item.image_due.is_due() || item.needs_repair) =>
                 {
                     self.ask_image_again(due.slot, out);
                 }
@@ -284,7 +287,7 @@ impl Core {
     /// lost.
     fn ask_image_again<O: Outputs>(&mut self, slot: u32, out: &mut O) {
         let Some(item) = self.items.known_mut(slot) else { return };
-        item.image_asked = false;
+        item.image_due = ImageDue::NONE;
         if item.needs_repair || item.is_wanted() {
             self.ask_image(slot, out);
         }
