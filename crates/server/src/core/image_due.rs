@@ -49,3 +49,26 @@ impl ImageDue {
         round == UNASKED || (1..=ROUNDS / 2).contains(&later)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_known_to_lists_that_are_asked_for_later() {
+        for asked in [0, 1, 100, 254, 255, 256, 1_000_000] {
+            let due = ImageDue::after(asked);
+            assert!(due.is_due());
+            for (later, is_known) in [(0, false), (1, true), (127, true), (128, false)] {
+                let round = asked + later;
+                assert_eq!(due.is_known_to(round), round == 0 || is_known, "{asked} {later}");
+            }
+            for earlier in 1..asked.min(100) {
+                assert!(!due.is_known_to(asked - earlier), "{asked} {earlier}");
+            }
+            assert!(due.is_known_to(UNASKED));
+        }
+        assert!(!ImageDue::NONE.is_due() && ImageDue::NONE.is_known_to(3));
+        assert_eq!(size_of::<ImageDue>(), size_of::<bool>(), "items are many");
+    }
+}

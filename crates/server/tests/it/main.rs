@@ -22,6 +22,7 @@ mod json_held;
 mod json_items;
 mod json_mounts;
 mod limits;
+mod lists;
 mod logins;
 mod logouts;
 mod long_messages;
