@@ -29,6 +29,9 @@ pub(crate) fn of(config: &ExchangeConfig) -> Identity {
     for user in config.users.iter().filter(|user| !user.settles.is_empty()) {
         let _ = writeln!(text, "settles {:?} {:?} {}", user.name, user.settles, config.trades);
     }
+    for firm in &config.firms {
+        let _ = writeln!(text, "firm {} {:?}", firm.number, firm.name);
+    }
     let engine = &config.engine;
     let _ = writeln!(
         text,

@@ -17,8 +17,8 @@ mod shell;
 mod traders;
 
 pub use crate::core::{
-    Differs, Door, Exchange, ExchangeConfig, ExchangeCounts, GatewayTerms, Keeping, Operation,
-    Outputs, Plan, ReaderConfig, Scope, SessionId, Stage, UserConfig,
+    Differs, Door, Exchange, ExchangeConfig, ExchangeCounts, FirmConfig, GatewayTerms, Keeping,
+    Operation, Outputs, Plan, ReaderConfig, Scope, SessionId, Stage, UserConfig,
 };
 pub use distribution::Distribution;
 pub use error::{ExchangeError, OperateError};

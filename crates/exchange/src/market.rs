@@ -64,6 +64,11 @@ impl Market {
         }
     }
 
+    /// Says who a firm is, for orders that are named.
+    pub(crate) fn name_firm(&mut self, firm: u16, name: &str) {
+        self.distribution.name_firm(firm, name);
+    }
+
     /// Adds an instrument, closed, and publishes it; `send` gets units of market
     /// data.
     pub fn add(

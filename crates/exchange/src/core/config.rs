@@ -31,6 +31,15 @@ pub struct UserConfig {
     pub settles: Vec<u16>,
 }
 
+/// A firm, by its name in market data: orders that are named show it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FirmConfig {
+    /// The number that its users have.
+    pub number: u16,
+    /// Its name, 1 to 11 characters.
+    pub name: String,
+}
+
 /// Who may have market data again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReaderConfig {
@@ -62,6 +71,9 @@ pub struct ExchangeConfig {
     pub users: Vec<UserConfig>,
     /// Who may have market data again; with none, everybody.
     pub readers: Vec<ReaderConfig>,
+    /// Firms that have a name; orders of others are anonymous, also where they ask to be
+    /// named.
+    pub firms: Vec<FirmConfig>,
     /// The engine.
     pub engine: tapeline_matching::Config,
     /// Sessions of the native gateway.
@@ -103,6 +115,7 @@ impl Default for ExchangeConfig {
             instruments: Vec::new(),
             users: Vec::new(),
             readers: Vec::new(),
+            firms: Vec::new(),
             engine: tapeline_matching::Config::default(),
             limits: Limits::default(),
             fix: tapeline_fix::Limits::default(),

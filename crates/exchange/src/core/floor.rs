@@ -92,8 +92,10 @@ impl Floor {
         let orders = config.engine.max_orders;
         let is_settled = config.users.iter().any(|user| !user.settles.is_empty());
         let trades = if is_settled { config.trades } else { 0 };
+        let mut market = Market::with_room(&config.engine, config.group);
+        config.firms.iter().for_each(|firm| market.name_firm(firm.number, &firm.name));
         Self {
-            market: Market::with_room(&config.engine, config.group),
+            market,
             users: Users::new(config),
             readers: Readers::new(config),
             cache: Cache::new(config.order_cache_messages),

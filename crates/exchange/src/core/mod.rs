@@ -66,7 +66,7 @@ use tapeline_ntg::{Acceptor, Admission, Channel, Input, Verdict};
 use tapeline_sequence::{EventHash, Kind};
 use tapeline_time::Time;
 
-pub use config::{ExchangeConfig, GatewayTerms, ReaderConfig, UserConfig};
+pub use config::{ExchangeConfig, FirmConfig, GatewayTerms, ReaderConfig, UserConfig};
 pub use counts::ExchangeCounts;
 pub use day::Plan;
 pub use operate::{Operation, Scope};

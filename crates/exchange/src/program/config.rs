@@ -15,7 +15,7 @@ use super::gateways::GatewaySection;
 use super::instruments::{self, InstrumentSection};
 use super::nasdaq::NasdaqSection;
 use super::replicas::ReplicaSection;
-use super::users::{Reader, User};
+use super::users::{Firm, Reader, User};
 
 const NS_PER_S: u64 = 1_000_000_000;
 
@@ -56,6 +56,8 @@ pub(crate) struct Config {
     pub(crate) users: Vec<User>,
     #[serde(default, rename = "reader")]
     pub(crate) readers: Vec<Reader>,
+    #[serde(default, rename = "firm")]
+    pub(crate) firms: Vec<Firm>,
 }
 
 /// The native gateway.
@@ -318,6 +320,7 @@ impl Config {
         }
         let replicas = config.replicas.members.get_ref().len();
         let of_users = config.users.iter().find_map(User::fault);
+        let of_users = of_users.or_else(|| Firm::fault(&config.firms));
         let of_parts = || config.replicas.fault().or_else(|| config.gateways.fault(replicas));
         let own = of_users.or_else(of_parts);
         let of_nasdaq = || config.nasdaq.as_ref().and_then(NasdaqSection::fault);
@@ -384,6 +387,7 @@ impl Config {
             instruments: instruments.collect::<Result<_, _>>()?,
             users: self.users.iter().map(User::config).collect(),
             readers: self.readers.iter().map(Reader::config).collect(),
+            firms: self.firms.iter().map(Firm::config).collect(),
             engine,
             limits: tapeline_ntg::Limits {
                 heartbeat: Duration::from_millis(gateway.heartbeat_ms),
@@ -470,6 +474,14 @@ mod tests {
                 "two instruments",
             ),
             ("[day]\nsessions = \"never\"\n", "line 2"),
+            (
+                "[[instrument]]\nid = 1\nname = \"A\"\n[[firm]]\nnumber = 1\nname = \"BANK OF LONDON\"\n",
+                "line 6: \"BANK OF LONDON\" is no name",
+            ),
+            (
+                "[[instrument]]\nid = 1\nname = \"A\"\n[[firm]]\nnumber = 1\nname = \"A\"\n[[firm]]\nnumber = 1\nname = \"B\"\n",
+                "line 8: two firms have the number 1",
+            ),
         ] {
             let error = Config::parse("x.toml", text).expect_err("wrong").to_string();
             assert!(error.starts_with("x.toml: ") && error.contains(what), "{error}");

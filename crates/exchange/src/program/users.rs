@@ -1,9 +1,9 @@
-//! Who trades, and who may have market data again, in the file.
+//! Who trades, for which firms, and who may have market data again, in the file.
 
 use std::time::Duration;
 
 use serde::Deserialize;
-use tapeline_exchange::{ReaderConfig, UserConfig};
+use tapeline_exchange::{FirmConfig, ReaderConfig, UserConfig};
 use tapeline_matching::SelfMatch;
 use toml::Spanned;
 
@@ -44,6 +44,17 @@ pub(crate) struct Reader {
     pub(crate) password: String,
 }
 
+/// A firm that has a name in market data.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct Firm {
+    pub(crate) number: Spanned<u16>,
+    pub(crate) name: Spanned<String>,
+}
+
+/// Characters that a firm's name has room for in market data.
+const FIRM_NAME: usize = 11;
+
 const fn yes() -> bool {
     true
 }
@@ -83,6 +94,34 @@ impl User {
             stop_after: self.stop_after_s.as_ref().map(|of| Duration::from_secs(*of.get_ref())),
             settles: self.settles.iter().flat_map(Spanned::get_ref).copied().collect(),
         }
+    }
+}
+
+impl Firm {
+    /// What cannot be, and where in the file.
+    pub(super) fn fault(firms: &[Self]) -> Option<(usize, String)> {
+        firms.iter().enumerate().find_map(|(at, Self { number, name })| {
+            let is_doubled = |other: &Self| other.number.get_ref() == number.get_ref();
+            if firms[..at].iter().any(is_doubled) {
+                let what = format!("two firms have the number {}", number.get_ref());
+                return Some((number.span().start, what));
+            }
+            let text = name.get_ref();
+            let is_good = (1..=FIRM_NAME).contains(&text.len())
+                && text.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ');
+            let what = || {
+                format!(
+                    "{text:?} is no name of a firm in market data; give 1 to {FIRM_NAME} \
+                     characters of ASCII"
+                )
+            };
+            (!is_good).then(|| (name.span().start, what()))
+        })
+    }
+
+    /// What the exchange has of it.
+    pub(super) fn config(&self) -> FirmConfig {
+        FirmConfig { number: *self.number.get_ref(), name: self.name.get_ref().clone() }
     }
 }
 

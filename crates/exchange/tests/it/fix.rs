@@ -1,11 +1,13 @@
 //! Orders by FIX: the same market as by the native gateway, and sessions whose numbers
 //! outlive connections and processes.
 
-use tapeline_exchange::{Door, Exchange, ExchangeConfig, UserConfig};
+use tapeline_exchange::{Door, Exchange, ExchangeConfig, FirmConfig, UserConfig};
 use tapeline_fix::{Frames, Store, Writer, tag};
+use tapeline_ntg::Message;
+use tapeline_ntg::client::NewOrder;
 
 use crate::support::fix::{Client, put_change, put_order, put_rest};
-use crate::support::{EPOCH_NS, VOD, Venue, cancel, config, new, replay, successor};
+use crate::support::{EPOCH_NS, VOD, Venue, cancel, config, new, order, replay, successor};
 
 #[test]
 fn an_order_day_by_fix_against_the_native_gateway() {
@@ -33,6 +35,28 @@ fn an_order_day_by_fix_against_the_native_gateway() {
     let said = ann.asks(&mut venue, "q", all);
     assert_eq!(said, ["r A7 7", "4/4 A7 0+0 of 1 was A5", "4/4 A7 0+0 of 1 was A6"]);
     assert_eq!(venue.exchange.engine().alive(), 0);
+}
+
+#[test]
+fn orders_that_are_named_have_the_name_of_their_firm_in_market_data() {
+    let firm = FirmConfig { number: 1, name: "BRIDGE".to_owned() };
+    let mut venue = Venue::new(&ExchangeConfig { firms: vec![firm], ..config() });
+    let mut ann = Client::log_on(&mut venue, "ANN");
+    let bob = venue.log_on("BOB");
+    venue.lines();
+    for (anonymity, name) in [(b'N', "A1"), (b'Y', "A2")] {
+        ann.asks(&mut venue, "D", |fields| {
+            put_order(fields, name, "sell 100@10.25");
+            fields.byte(tag::PRE_TRADE_ANONYMITY, anonymity);
+        });
+    }
+    // Bob's firm has no name.
+    let named = NewOrder { anonymity: 1, ..order("B1", "buy 30@10.20") };
+    venue.says(bob, &Message::NewOrder(named));
+    let published = venue.lines().into_iter().filter(|line| line.starts_with(['A', 'F']));
+    let published: Vec<String> = published.filter(|line| line.contains('@')).collect();
+    let wanted = ["F S 100@10.25 BRIDGE", "A S 100@10.25", "A B 30@10.20"];
+    assert_eq!(published, wanted);
 }
 
 #[test]

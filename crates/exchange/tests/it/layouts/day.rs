@@ -113,6 +113,7 @@ fn market(lines: &[UdpSocket; 2]) -> String {
          previous-close = \"10.00\"\nisin = \"GB00BH4HKS39\"\n\
          [[user]]\nname = \"ANN\"\npassword = \"a-secret1\"\nfirm = 1\n\
          [[user]]\nname = \"BOB\"\npassword = \"b-secret1\"\nfirm = 2\n\
+         [[firm]]\nnumber = 1\nname = \"BRIDGE\"\n\
          [[reader]]\nname = \"FEED\"\npassword = \"secret\"\n\
          [day]\nsessions = \"turns\"\nutc-offset-s = {offset_s}\n\
          [[day.turn]]\nat-s = 0\nsession = \"opening-call\"\n"

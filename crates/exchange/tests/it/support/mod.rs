@@ -135,7 +135,8 @@ fn published(message: &Mitch) -> Option<String> {
             format!("A {} {}@{}", char::from(add.side), add.quantity, add.price.0)
         }
         Mitch::AddAttributedOrder(add) => {
-            format!("F {} {}@{}", char::from(add.side), add.quantity, add.price.0)
+            let name = add.attribution.as_str();
+            format!("F {} {}@{} {name}", char::from(add.side), add.quantity, add.price.0)
         }
         Mitch::OrderDeleted(_) => "D".to_owned(),
         Mitch::OrderModified(modified) => {
