@@ -203,7 +203,7 @@ impl Engine {
             part: Part::Hidden,
         });
         if maker.leaves == 0 {
-            self.forget(slot);
+            self.forget(slot, maker.id);
         }
         None
     }

@@ -1,10 +1,12 @@
 //! One instrument's book.
 
-use tapeline_instrument::{Instrument, Price, Session, Side, Tick};
+use tapeline_instrument::{Instrument, OrderId, Price, Session, Side, Tick};
 
 use crate::average::Average;
+use crate::event::Shown;
 use crate::extend::Extension;
-use crate::ladder::{Ladder, NONE, key_of, tick_of};
+use crate::ladder::{Ladder, MARKET, NONE, key_of, tick_of};
+use crate::orders::Resting;
 
 /// The ladders and the state of one instrument.
 #[derive(Clone, Debug)]
@@ -91,6 +93,20 @@ impl Book {
         self.instrument.ticks.price(tick_of(side, key))
     }
 
+    /// An order of the book as others see it, under its id in market data.
+    #[inline]
+    pub(crate) fn shown_as(&self, id: OrderId, order: &Resting) -> Shown {
+        let (side, is_market) = (order.side(), order.key == MARKET);
+        Shown {
+            id,
+            side,
+            quantity: order.shown,
+            price: if is_market { Price::default() } else { self.price(side, order.key) },
+            is_market,
+            is_named: order.is_named(),
+        }
+    }
+
     /// What auctions refer to: the last price of the day, else that of the day
     /// before.
     pub(crate) fn reference(&self) -> Option<Tick> {
@@ -105,6 +121,7 @@ impl Book {
         self.last.map(|last| stop_key(side, last))
     }
 
+    #[inline]
     pub(crate) fn has_stops(&self) -> bool {
         self.stops.iter().any(|ladder| ladder.best() != NONE)
     }
@@ -135,7 +152,7 @@ pub struct Depth {
     /// What is shown.
     pub quantity: u32,
     /// Its id in market data.
-    pub id: tapeline_instrument::OrderId,
+    pub id: OrderId,
     /// It is shown whose it is.
     pub is_named: bool,
 }

@@ -114,7 +114,7 @@ impl Engine {
         });
         for half in [taker, maker] {
             if half.order.leaves == 0 {
-                self.forget(half.order.slot);
+                self.forget(half.order.slot, half.order.id);
             }
         }
     }
@@ -179,16 +179,16 @@ impl Engine {
         }
         order.key = key;
         let ending = self.trade_at_closing_price(now_ns, slot, tick, out);
-        if self.orders.get(slot).leaves == 0 {
-            return self.forget(slot);
+        let traded = *self.orders.get(slot);
+        if traded.leaves == 0 {
+            return self.forget(slot, traded.id);
         }
         if let Some(ending) = ending {
             return self.end(slot, ending, out);
         }
-        let order = self.orders.get(slot).id;
         self.rest(slot, entry, out);
         // There may have been no room for it.
-        let is_alive = self.orders.get(slot).id == order;
+        let is_alive = self.orders.get(slot).id == traded.id;
         if own != key && is_alive {
             let (order, shown) = (self.order(slot), self.shown(slot));
             out.event(Event::Repriced { book: id, order, shown });
@@ -264,7 +264,7 @@ impl Engine {
             part: if is_shown { Part::ClosingPrice } else { Part::HiddenAtClosingPrice },
         });
         if maker.order.leaves == 0 {
-            self.forget(maker.order.slot);
+            self.forget(maker.order.slot, maker.order.id);
         }
     }
 }

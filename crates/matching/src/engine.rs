@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use tapeline_instrument::{IdSpace, Instrument, InstrumentId, OrderId, Price, Session, Side};
+use tapeline_instrument::{IdSpace, Instrument, InstrumentId, OrderId, Session, Side};
 
 use crate::auction::AuctionLevel;
 use crate::book::{Best, Book, Depth};
@@ -11,7 +11,7 @@ use crate::command::{BookId, Command, Owner};
 use crate::event::{Events, Order, Shown};
 use crate::index::Index;
 use crate::ladder::{MARKET, NONE};
-use crate::orders::Orders;
+use crate::orders::{Orders, Resting};
 use crate::queues::{Node, Queues};
 use crate::refusal::Refusal;
 
@@ -244,24 +244,20 @@ impl Engine {
     /// An order for an event.
     #[inline]
     pub(crate) fn order(&self, slot: Node) -> Order {
-        let order = self.orders.get(slot);
-        Order { id: order.id, slot, owner: order.owner, leaves: order.leaves, filled: order.filled }
+        self.orders.get(slot).at(slot)
     }
 
     /// An order as others see it, for an event.
     #[inline]
     pub(crate) fn shown(&self, slot: Node) -> Shown {
-        let order = self.orders.get(slot);
-        let book = &self.books[usize::from(order.book.0)];
-        let is_market = order.key == MARKET;
-        Shown {
-            id: self.orders.shown_id(slot),
-            side: order.side(),
-            quantity: order.shown,
-            price: if is_market { Price::default() } else { book.price(order.side(), order.key) },
-            is_market,
-            is_named: order.is_named(),
-        }
+        self.shown_of(slot, self.orders.get(slot))
+    }
+
+    /// The same of an order that was read before.
+    #[inline]
+    pub(crate) fn shown_of(&self, slot: Node, order: &Resting) -> Shown {
+        let id = if order.is_iceberg() { self.orders.special(slot).shown_id } else { order.id };
+        self.books[usize::from(order.book.0)].shown_as(id, order)
     }
 
     /// Puts an order, or what is left of it, behind all others at its price.
@@ -303,8 +299,8 @@ impl Engine {
 
     /// Lets go of an order that is in no queue any more.
     #[inline]
-    pub(crate) fn forget(&mut self, slot: Node) {
-        self.index.remove(self.orders.get(slot).id);
+    pub(crate) fn forget(&mut self, slot: Node, id: OrderId) {
+        self.index.remove(id);
         self.orders.give(slot);
     }
 

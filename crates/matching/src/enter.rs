@@ -2,12 +2,12 @@
 
 use std::cmp::Reverse;
 
-use tapeline_instrument::{OrderId, Session};
+use tapeline_instrument::{OrderId, Price, Session};
 
 use crate::book::{Book, stop_key};
 use crate::command::{Kind, NewOrder, Passive, SelfMatch, TimeInForce};
 use crate::engine::Engine;
-use crate::event::{Ending, Entry, Event, Events};
+use crate::event::{Ending, Entry, Event, Events, Shown};
 use crate::ladder::{MARKET, NONE, key_of, reach_of};
 use crate::orders::{Resting, Special, Traits};
 use crate::queues::Node;
@@ -53,12 +53,51 @@ impl Engine {
     /// An order comes in.
     #[inline]
     pub fn enter<E: Events>(&mut self, now_ns: u64, new: &NewOrder, out: &mut E) {
+        match plain_limit(new) {
+            Some(limit) => self.enter_plain(now_ns, new, limit, out),
+            None => self.enter_any(now_ns, new, out),
+        }
+    }
+
+    /// A plain order with a limit, as most are. What it is stays in registers on its way
+    /// into the book: nothing of it is read back.
+    #[inline]
+    fn enter_plain<E: Events>(&mut self, now_ns: u64, new: &NewOrder, limit: Price, out: &mut E) {
+        let Some(book) = self.books.get_mut(usize::from(new.book.0)) else {
+            return refuse(new, Refusal::UnknownBook, out);
+        };
+        let key = match admit_plain(book, new, limit) {
+            Ok(key) => key,
+            Err(refusal) => return refuse(new, refusal, out),
+        };
+        self.running = self.running.wrapping_add(1);
+        let id = self.config.ids.order(now_ns, self.running);
+        let traits = Traits::plain(new.side).named(new.is_named).quoted(new.is_quote);
+        let order = Resting { id, ..resting(new, key).with(traits) };
+        let slot = self.orders.take(order);
+        self.index.insert(id, slot);
+        let is_met =
+            book.session == Session::Regular && book.best(new.side.opposite()) <= reach_of(key);
+        if is_met || self.orders.alive() > self.config.max_orders {
+            self.run_plain(now_ns, slot, out);
+            return self.elect(now_ns, new.book, out);
+        }
+        self.shown.push(&mut book.shown[new.side as usize], key, slot);
+        book.is_dirty = true;
+        let has_stops = book.has_stops();
+        let NewOrder { side, quantity, is_named, .. } = *new;
+        let shown = Shown { id, side, quantity, price: limit, is_market: false, is_named };
+        let (book, entry) = (new.book, Entry::New);
+        out.event(Event::Rested { book, order: order.at(slot), shown, entry });
+        if has_stops {
+            self.elect_all(now_ns, book, out);
+        }
+    }
+
+    fn enter_any<E: Events>(&mut self, now_ns: u64, new: &NewOrder, out: &mut E) {
         match self.admit(now_ns, new) {
             Ok(place) => self.take(now_ns, new, place, out),
-            Err(refusal) => {
-                let (owner, id) = (new.owner, OrderId(0));
-                out.event(Event::Refused { owner, id, refusal });
-            }
+            Err(refusal) => refuse(new, refusal, out),
         }
     }
 
@@ -73,20 +112,7 @@ impl Engine {
     #[inline]
     fn admit(&self, now_ns: u64, new: &NewOrder) -> Result<Place, Refusal> {
         let book = self.books.get(usize::from(new.book.0)).ok_or(Refusal::UnknownBook)?;
-        if !book.session.takes_orders() && !is_for_session(book.session, new.time_in_force) {
-            return Err(Refusal::Session);
-        }
-        if new.quantity == 0 {
-            return Err(Refusal::NoQuantity);
-        }
-        let lots = &book.instrument.lots;
-        if !lots.has(new.quantity) {
-            return Err(Refusal::Size);
-        }
-        let is_hidden = new.display == 0;
-        if new.display > new.quantity || is_hidden && new.quantity < lots.min_hidden {
-            return Err(Refusal::Display);
-        }
+        may_take(book, new)?;
         self.conditions(now_ns, new, book)?;
         place_of(book, new)
     }
@@ -145,18 +171,7 @@ impl Engine {
             traits = traits.displaying(new.display, new.quantity).special();
             traits = traits.pegged(matches!(new.kind, Kind::Pegged { .. }));
         }
-        let order = Resting {
-            id,
-            owner: new.owner,
-            key: place.key,
-            shown: new.display.min(new.quantity),
-            leaves: new.quantity,
-            filled: 0,
-            book: new.book,
-            group: new.group,
-            ..Resting::default()
-        };
-        let slot = self.orders.take(order.with(traits));
+        let slot = self.orders.take(Resting { id, ..resting(new, place.key).with(traits) });
         self.index.insert(id, slot);
         if is_special {
             self.note_special(slot, id, new, place.stop_key);
@@ -198,8 +213,9 @@ impl Engine {
         let is_regular = book.session == Session::Regular;
         if is_regular && book.best(side.opposite()) <= reach_of(key) {
             self.aggress(now_ns, slot, out);
-            if self.orders.get(slot).leaves == 0 {
-                return self.forget(slot);
+            let order = self.orders.get(slot);
+            if order.leaves == 0 {
+                return self.forget(slot, order.id);
             }
         }
         if key == MARKET && is_regular {
@@ -255,7 +271,7 @@ impl Engine {
         let is_at_once = order.key == MARKET
             || matches!(time_in_force, TimeInForce::ImmediateOrCancel | TimeInForce::FillOrKill);
         if self.orders.get(slot).leaves == 0 {
-            self.forget(slot);
+            self.forget(slot, order.id);
         } else if let Some(ending) = ending {
             self.end(slot, ending, out);
         } else if is_at_once {
@@ -278,9 +294,10 @@ impl Engine {
             false => order.leaves,
             true => order.shown.min(order.leaves),
         };
+        let order = *order;
         self.link(slot);
         self.books[usize::from(book.0)].is_dirty = true;
-        let (order, shown) = (self.order(slot), self.shown(slot));
+        let (order, shown) = (order.at(slot), self.shown_of(slot, &order));
         out.event(Event::Rested { book, order, shown, entry });
     }
 
@@ -308,6 +325,67 @@ impl Engine {
         }
         count
     }
+}
+
+/// The limit of a plain order: one of the day that is shown in full, and about which
+/// nothing else is said.
+#[inline]
+fn plain_limit(new: &NewOrder) -> Option<Price> {
+    let is_plain = new.time_in_force == TimeInForce::Day
+        && new.passive == Passive::No
+        && new.display == new.quantity
+        && new.self_match == SelfMatch::Allowed;
+    match new.kind {
+        Kind::Limit(limit) if is_plain => Some(limit),
+        _ => None,
+    }
+}
+
+/// An order as it is kept, but for its id and its traits.
+#[inline]
+fn resting(new: &NewOrder, key: u32) -> Resting {
+    Resting {
+        owner: new.owner,
+        key,
+        shown: new.display.min(new.quantity),
+        leaves: new.quantity,
+        book: new.book,
+        group: new.group,
+        ..Resting::default()
+    }
+}
+
+/// Whether a book takes orders now, and of this size.
+#[inline]
+fn may_take(book: &Book, new: &NewOrder) -> Result<(), Refusal> {
+    if !book.session.takes_orders() && !is_for_session(book.session, new.time_in_force) {
+        return Err(Refusal::Session);
+    }
+    if new.quantity == 0 {
+        return Err(Refusal::NoQuantity);
+    }
+    let lots = &book.instrument.lots;
+    if !lots.has(new.quantity) {
+        return Err(Refusal::Size);
+    }
+    let is_hidden = new.display == 0;
+    if new.display > new.quantity || is_hidden && new.quantity < lots.min_hidden {
+        return Err(Refusal::Display);
+    }
+    Ok(())
+}
+
+/// The key of a plain order with a limit, if it is taken.
+#[inline]
+fn admit_plain(book: &Book, new: &NewOrder, limit: Price) -> Result<u32, Refusal> {
+    may_take(book, new)?;
+    let tick = book.instrument.ticks.tick(limit).map_err(|_| Refusal::Tick)?;
+    Ok(key_of(new.side, tick))
+}
+
+#[cold]
+fn refuse<E: Events>(new: &NewOrder, refusal: Refusal, out: &mut E) {
+    out.event(Event::Refused { owner: new.owner, id: OrderId(0), refusal });
 }
 
 /// What goes with the kinds that few orders have.

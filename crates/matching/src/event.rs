@@ -319,6 +319,7 @@ pub trait Events {
 }
 
 impl Events for Vec<Event> {
+    #[inline]
     fn event(&mut self, event: Event) {
         self.push(event);
     }

@@ -39,19 +39,23 @@ pub(crate) const WORST: u32 = MAX_TICK + 1;
 /// The key of a tick on a side.
 #[inline]
 pub(crate) const fn key_of(side: Side, tick: Tick) -> u32 {
-    match side {
-        Side::Buy => WORST - tick,
-        Side::Sell => tick + 1,
-    }
+    // Which side it is no processor can foresee, so no branch asks for it: with all bits
+    // turned, a tick is -1 - tick.
+    let turned = all_bits_of_buyers(side);
+    (tick ^ turned).wrapping_add(1).wrapping_add(WORST & turned)
 }
 
-/// The tick of a key that is not [`MARKET`]'s.
+/// The tick of a key that is not [`MARKET`]'s; of that, none.
 #[inline]
 pub(crate) const fn tick_of(side: Side, key: u32) -> Tick {
-    match side {
-        Side::Buy => WORST - key,
-        Side::Sell => key.saturating_sub(1),
-    }
+    let turned = all_bits_of_buyers(side);
+    (key ^ turned).wrapping_sub(1).wrapping_add((WORST + 2) & turned)
+}
+
+/// All bits for buyers, none for sellers.
+#[inline]
+const fn all_bits_of_buyers(side: Side) -> u32 {
+    (side as u32).wrapping_sub(1)
 }
 
 /// The worst key of the other side that an order with this key trades with.

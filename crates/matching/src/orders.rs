@@ -3,6 +3,7 @@
 use tapeline_instrument::{OrderId, Side};
 
 use crate::command::{BookId, Owner, TimeInForce};
+use crate::event::Order;
 use crate::queues::Node;
 
 /// What matching reads and writes of each order: half a cache line.
@@ -54,6 +55,12 @@ impl Resting {
         self.has(SPECIAL)
     }
 
+    /// All of it stands in the one queue of what is shown at its price.
+    #[inline]
+    pub(crate) const fn is_plain(&self) -> bool {
+        !self.has(SPECIAL | PARKED | HIDDEN | ICEBERG | PEGGED)
+    }
+
     /// It waits for a trade or an auction and is not in the book.
     #[inline]
     pub(crate) const fn is_parked(&self) -> bool {
@@ -101,6 +108,13 @@ impl Resting {
 
     pub(crate) fn become_iceberg(&mut self) {
         self.flags |= ICEBERG;
+    }
+
+    /// For an event: the order, which is kept in a slot.
+    #[inline]
+    pub(crate) const fn at(&self, slot: Node) -> Order {
+        let Self { id, owner, leaves, filled, .. } = *self;
+        Order { id, slot, owner, leaves, filled }
     }
 
     #[inline]

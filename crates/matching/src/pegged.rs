@@ -230,9 +230,10 @@ impl Engine {
         out: &mut E,
     ) {
         self.meet_one(now_ns, (taker, maker), quantity, middle, out);
-        if self.orders.get(taker).leaves == 0 {
+        let Resting { id, leaves, .. } = *self.orders.get(taker);
+        if leaves == 0 {
             self.unlink(taker);
-            self.forget(taker);
+            self.forget(taker, id);
         }
     }
 
@@ -269,7 +270,7 @@ impl Engine {
         });
         if maker.leaves == 0 {
             self.unlink(maker.slot);
-            self.forget(maker.slot);
+            self.forget(maker.slot, maker.id);
         }
     }
 

@@ -173,7 +173,7 @@ impl Engine {
             });
             for half in [taker, maker] {
                 if half.order.leaves == 0 {
-                    self.forget(half.order.slot);
+                    self.forget(half.order.slot, half.order.id);
                 }
             }
         }

@@ -89,7 +89,8 @@ impl Engine {
         }
     }
 
-    fn elect_all<E: Events>(&mut self, now_ns: u64, id: BookId, out: &mut E) {
+    #[cold]
+    pub(crate) fn elect_all<E: Events>(&mut self, now_ns: u64, id: BookId, out: &mut E) {
         loop {
             let book = &mut self.books[usize::from(id.0)];
             if book.session == Session::Regular {
