@@ -21,7 +21,7 @@ use std::io::Read;
 use std::path::Path;
 
 use ring::digest::{SHA256, digest};
-use tapeline_instrument::{Cause, IdSpace, Instrument, OrderId, Price, Session, Side, TickTable};
+use tapeline_instrument::{Cause, IdSpace, Instrument, Price, Session, Side, TickTable};
 use tapeline_matching::{
     BookId, Command, Config, Ending, Engine, Event, Events, NewOrder, Owner, TimeInForce,
 };
@@ -253,26 +253,28 @@ pub fn hash(reports: &mut [Report]) -> String {
 pub struct Runner {
     engine: Engine,
     book: BookId,
-    /// The engine's id of each of the flow's orders.
-    ids: Vec<OrderId>,
+    out: Reporter,
+}
+
+/// Makes reports of events.
+struct Reporter {
+    /// What the events are about.
+    message: Message,
+    /// A cancel is the first half of a modification.
+    is_half: bool,
+    is_refused: bool,
+    /// The running number in the engine's id of each of the flow's orders: all of them
+    /// come at the same time, so nothing else differs. 0 for none.
+    running: Vec<u32>,
     /// The flow's number of what is in each slot.
     numbers: Vec<u32>,
     reports: Vec<Report>,
 }
 
-/// Makes reports of events.
-struct Reporter<'a> {
-    message: Message,
-    /// A cancel is the first half of a modification.
-    is_half: bool,
-    is_refused: bool,
-    ids: &'a mut [OrderId],
-    numbers: &'a [u32],
-    reports: &'a mut Vec<Report>,
-}
-
-impl Events for Reporter<'_> {
-    #[inline]
+impl Events for Reporter {
+    // Each place that says something knows what it is: nothing is left of the `match`.
+    #[allow(clippy::inline_always, reason = "an event is 150 bytes, most of which nobody reads")]
+    #[inline(always)]
     fn event(&mut self, event: Event) {
         match event {
             Event::Traded { price, quantity, maker, .. } => self.reports.push(Report::Traded {
@@ -282,7 +284,9 @@ impl Events for Reporter<'_> {
                 maker: self.numbers[maker.slot as usize],
                 taker: self.message.id,
             }),
-            Event::Rested { order, .. } => self.ids[self.message.id as usize] = order.id,
+            Event::Rested { order, .. } => {
+                self.running[self.message.id as usize] = order.id.running();
+            }
             Event::Ended { shown, cause, .. } if !self.is_half => {
                 let price = (shown.price.0 / TICK) as i32;
                 let side = shown.side;
@@ -301,23 +305,23 @@ impl Runner {
     /// # Errors
     /// The tick of the flow is no tick; it is.
     pub fn new(flow: &Flow) -> Result<Self, ExchangeError> {
-        let ids = IdSpace { id: 0, partition: 1, thread: 0 };
         let max_orders = flow.ids().max(1);
-        let mut engine = Engine::new(&Config { ids, max_orders, ..Config::default() });
+        let mut engine = Engine::new(&Config { ids: IDS, max_orders, ..Config::default() });
         let ticks = TickTable::flat(Price(TICK))?;
         let book = engine.add(Instrument::new(1, "FLOW", ticks));
         for session in [Session::OpeningCall, Session::Regular] {
             let command = Command::Session { book, session, cause: Cause::Scheduled };
             engine.handle(0, &command, &mut ());
         }
-        let len = flow.ids() as usize;
-        Ok(Self {
-            engine,
-            book,
-            ids: vec![OrderId::default(); len],
+        let out = Reporter {
+            message: NO_MESSAGE,
+            is_half: false,
+            is_refused: false,
+            running: vec![0; flow.ids() as usize],
             numbers: vec![0; max_orders as usize + 1],
-            reports: Vec::with_capacity(flow.messages().len() * 2),
-        })
+            reports: room_for_reports(flow),
+        };
+        Ok(Self { engine, book, out })
     }
 
     /// Runs all messages.
@@ -326,13 +330,13 @@ impl Runner {
         for message in messages {
             match message.kind {
                 MessageKind::New => {
-                    self.reports.push(Report::Accepted(*message));
+                    self.out.reports.push(Report::Accepted(*message));
                     self.enter(message);
                 }
                 MessageKind::Cancel => {
                     if self.cancel(message, false) {
                         let (sequence, id) = (message.sequence, message.id);
-                        self.reports.push(Report::CancelRejected { sequence, id });
+                        self.out.reports.push(Report::CancelRejected { sequence, id });
                     }
                 }
                 MessageKind::Modify => self.modify(message),
@@ -344,9 +348,9 @@ impl Runner {
     fn modify(&mut self, message: &Message) {
         if self.cancel(message, true) {
             let (sequence, id) = (message.sequence, message.id);
-            return self.reports.push(Report::ModifyRejected { sequence, id });
+            return self.out.reports.push(Report::ModifyRejected { sequence, id });
         }
-        self.reports.push(Report::Modified(*message));
+        self.out.reports.push(Report::Modified(*message));
         self.enter(message);
     }
 
@@ -357,32 +361,21 @@ impl Runner {
         if message.is_immediate {
             order.time_in_force = TimeInForce::ImmediateOrCancel;
         }
-        self.numbers[self.engine.next_slot() as usize] = message.id;
-        let mut out = Reporter {
-            message: *message,
-            is_half: false,
-            is_refused: false,
-            ids: &mut self.ids,
-            numbers: &self.numbers,
-            reports: &mut self.reports,
-        };
-        self.engine.enter(0, &order, &mut out);
+        let Self { engine, out, .. } = self;
+        out.numbers[engine.next_slot() as usize] = message.id;
+        (out.message, out.is_half, out.is_refused) = (*message, false, false);
+        engine.enter(NOW_NS, &order, out);
         debug_assert!(!out.is_refused, "{message:?} is refused");
     }
 
     /// Whether there is nothing to cancel.
     #[inline]
     fn cancel(&mut self, message: &Message, is_half: bool) -> bool {
-        let Some(id) = self.ids.get(message.id as usize).copied() else { return true };
-        let mut out = Reporter {
-            message: *message,
-            is_half,
-            is_refused: false,
-            ids: &mut self.ids,
-            numbers: &self.numbers,
-            reports: &mut self.reports,
-        };
-        self.engine.cancel(id, OWNER, &mut out);
+        let Self { engine, out, .. } = self;
+        let Some(running) = out.running.get(message.id as usize) else { return true };
+        let id = IDS.order(NOW_NS, *running);
+        (out.message, out.is_half, out.is_refused) = (*message, is_half, false);
+        engine.cancel(id, OWNER, out);
         out.is_refused
     }
 
@@ -395,16 +388,40 @@ impl Runner {
 
     /// What has come of it so far.
     pub fn reports(&self) -> &[Report] {
-        &self.reports
+        &self.out.reports
     }
 
     /// What came of it.
     pub fn into_reports(self) -> Vec<Report> {
-        self.reports
+        self.out.reports
     }
 }
 
 const OWNER: Owner = Owner { firm: 1, user: 1 };
+
+const IDS: IdSpace = IdSpace { id: 0, partition: 1, thread: 0 };
+
+/// When all of it happens.
+const NOW_NS: u64 = 0;
+
+const NO_MESSAGE: Message = Message {
+    kind: MessageKind::New,
+    side: Side::Buy,
+    is_immediate: false,
+    quantity: 0,
+    sequence: 0,
+    id: 0,
+    price: 0,
+};
+
+/// Room for all reports of a flow. It is written to, so that the system has given all of it
+/// before anybody measures.
+pub fn room_for_reports(flow: &Flow) -> Vec<Report> {
+    let none = Report::CancelRejected { sequence: 0, id: 0 };
+    let mut reports = vec![none; flow.messages().len() * 2];
+    reports.clear();
+    reports
+}
 
 #[cfg(test)]
 mod tests {

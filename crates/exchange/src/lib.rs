@@ -27,7 +27,7 @@ pub use feeding::{
     FeedCounts, FeedHandler, FeedOutputs, FeedSockets, Feeding, Handler, Link, NasdaqConfig,
     NasdaqCounts, NasdaqHandler, NasdaqSockets, NoLinks, Origin, Playing, Published, Speed,
 };
-pub use flow::{Flow, Message, MessageKind, Report, Runner, hash};
+pub use flow::{Flow, Message, MessageKind, Report, Runner, hash, room_for_reports};
 pub use gateway::{Gateway, GatewayConfig, GatewayCounts, GatewayOutputs};
 pub use market::Market;
 pub use reference::counters_reference;

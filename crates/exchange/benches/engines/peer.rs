@@ -5,7 +5,7 @@ use matchcore::{
     OrderBook, OrderFlags, OrderId, OrderKind, Price, Quantity, QuantityPolicy, SequenceNumber,
     SubmitCmd, TimeInForce, Timestamp,
 };
-use tapeline_exchange::{Flow, Message, MessageKind, Report};
+use tapeline_exchange::{Flow, Message, MessageKind, Report, room_for_reports};
 use tapeline_instrument::Side;
 
 /// matchcore, with what the rules of the flow add to it.
@@ -14,7 +14,7 @@ pub(crate) struct Peer {
     /// The number of the last command, which is an order's id. They begin at 0.
     sequence: u64,
     /// The id of each of the flow's orders, 0 for none.
-    ids: Vec<u64>,
+    ids: Vec<u32>,
     /// The flow's number, the quantity left and the side of each id.
     orders: Vec<Known>,
     pub(crate) reports: Vec<Report>,
@@ -35,7 +35,7 @@ impl Peer {
             sequence: 0,
             ids: vec![0; flow.ids() as usize],
             orders: vec![none; flow.messages().len() * 4 + 1],
-            reports: Vec::with_capacity(flow.messages().len() * 2),
+            reports: room_for_reports(flow),
         };
         // Command 0 is spent on an order that is not there: an id of 0 is none.
         let nobody = CancelCmd { order_id: OrderId(u64::MAX), order_kind: OrderKind::Limit };
@@ -81,7 +81,7 @@ impl Peer {
     }
 
     fn cancel(&mut self, number: u32) -> Option<Known> {
-        let id = self.ids[number as usize];
+        let id = u64::from(self.ids[number as usize]);
         if id == 0 {
             return None;
         }
@@ -110,7 +110,7 @@ impl Peer {
             (_, true) => self.reports.push(Report::Cancelled(*message)),
             (_, false) => {
                 self.submit(message, left, TimeInForce::Gtc);
-                self.ids[message.id as usize] = self.sequence;
+                self.ids[message.id as usize] = self.sequence as u32;
             }
         }
     }
