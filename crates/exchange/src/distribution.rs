@@ -1,14 +1,14 @@
 //! From events of the engine to market data.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tapeline_instrument::{Instrument, Price, Session, Side};
-use tapeline_layout::Text;
-use tapeline_matching::{BookId, Event, FoundBy, Owner, Part, Shown};
+use tapeline_layout::{Sections, Text};
+use tapeline_matching::{Best, BookId, Engine, Event, FoundBy, Owner, Part, Shown};
 use tapeline_mitch::{
     AddAttributedOrder, AddOrder, AuctionInfo, AuctionTrade, Executed, ExecutedAtPrice, Message,
-    OrderDeleted, OrderModified, Publisher, SignedPrice, Statistics, SymbolDirectory, SymbolStatus,
-    Trade,
+    OrderBookClear, OrderDeleted, OrderModified, Publisher, SignedPrice, Statistics,
+    SymbolDirectory, SymbolStatus, TopOfBook, Trade,
 };
 
 const NS_PER_S: u64 = 1_000_000_000;
@@ -27,12 +27,22 @@ pub struct Distribution {
     /// The instruments' numbers, by book.
     instruments: Vec<u32>,
     names: BTreeMap<u16, Text<11, b' '>>,
+    /// Books of which others see the best prices and no orders.
+    best_only: BTreeSet<BookId>,
+    /// Those of them that the command that is done has changed.
+    changed: Vec<BookId>,
 }
 
 impl Distribution {
     /// Market data of one group.
     pub fn new(group: u8) -> Self {
-        Self { publisher: Publisher::new(group), instruments: Vec::new(), names: BTreeMap::new() }
+        Self {
+            publisher: Publisher::new(group),
+            instruments: Vec::new(),
+            names: BTreeMap::new(),
+            best_only: BTreeSet::new(),
+            changed: Vec::with_capacity(64),
+        }
     }
 
     /// The same with room for so many orders from the start.
@@ -80,9 +90,57 @@ impl Distribution {
         &mut self.publisher
     }
 
+    /// Takes up the state of the publisher, with all instruments added. `None` if there is
+    /// none.
+    pub(crate) fn restore(&mut self, sections: &mut Sections<'_>) -> Option<()> {
+        self.publisher.restore(sections)?;
+        let books = (0..).zip(&self.instruments);
+        let is_best_only = |(_, instrument): &(u16, &u32)| {
+            let status = self.publisher.status(**instrument);
+            let session = status.and_then(|of| Session::from_status(of.status));
+            session.is_some_and(Session::shows_best_only)
+        };
+        self.best_only = books.filter(is_best_only).map(|(book, _)| BookId(book)).collect();
+        Some(())
+    }
+
     /// Sends what is not sent yet: the engine has done a command.
-    pub fn flush(&mut self, send: &mut impl FnMut(&[u8])) {
+    pub fn flush(&mut self, now_ns: u64, engine: &Engine, send: &mut impl FnMut(&[u8])) {
+        if !self.changed.is_empty() {
+            self.say_best(now_ns, engine, send);
+        }
         self.publisher.flush(send);
+    }
+
+    /// Says the best prices of books that others see nothing else of, where they are others
+    /// than before.
+    #[cold]
+    fn say_best(&mut self, now_ns: u64, engine: &Engine, send: &mut impl FnMut(&[u8])) {
+        let mut changed = std::mem::take(&mut self.changed);
+        for book in changed.drain(..) {
+            if !self.best_only.contains(&book) {
+                continue;
+            }
+            let [bid, ask] = Side::BOTH.map(|side| engine.best_limit(book, side));
+            let price = |of: Option<Best>| of.and_then(|of| of.price).unwrap_or_default();
+            let size = |of: Option<Best>| {
+                of.map_or(0, |of| u32::try_from(of.quantity).unwrap_or(u32::MAX))
+            };
+            let top = TopOfBook {
+                ns: ns(now_ns),
+                instrument: self.instrument(book),
+                bid: SignedPrice(price(bid)),
+                bid_size: size(bid),
+                ask: SignedPrice(price(ask)),
+                ask_size: size(ask),
+            };
+            let said = self.publisher.top(top.instrument);
+            let is_said = said.is_some_and(|said| TopOfBook { ns: top.ns, ..*said } == top);
+            if !is_said {
+                self.publish(now_ns, top, send);
+            }
+        }
+        self.changed = changed;
     }
 
     fn publish(&mut self, now_ns: u64, message: impl Into<Message>, send: &mut impl FnMut(&[u8])) {
@@ -96,8 +154,12 @@ impl Distribution {
 
     /// Publishes what an event means for others; `send` gets units that are full.
     pub fn event(&mut self, now_ns: u64, event: &Event, send: &mut impl FnMut(&[u8])) {
+        if !self.best_only.is_empty() && self.is_out_of_view(event) {
+            return;
+        }
         match event {
             Event::Rested { book, order, shown, .. }
+            | Event::ShownAgain { book, order, shown }
             | Event::Replenished { book, order, shown } => {
                 self.add_order(now_ns, *book, order.owner, shown, send);
             }
@@ -126,6 +188,25 @@ impl Distribution {
             Event::TradeCancelled { .. } => self.trade_cancelled(now_ns, event, send),
             _ => self.of_session(now_ns, event, send),
         }
+    }
+
+    /// An order came, changed or went in a book of which others see the best prices only;
+    /// these may be others now.
+    #[cold]
+    fn is_out_of_view(&mut self, event: &Event) -> bool {
+        let (Event::Rested { book, .. }
+        | Event::Replenished { book, .. }
+        | Event::Parked { book, .. }
+        | Event::Ended { book, .. }
+        | Event::Amended { book, .. }) = event
+        else {
+            return false;
+        };
+        let is_out = self.best_only.contains(book);
+        if is_out && self.changed.last() != Some(book) {
+            self.changed.push(*book);
+        }
+        is_out
     }
 
     /// A trade is told again, as one that is not.
@@ -229,6 +310,25 @@ impl Distribution {
         }
     }
 
+    /// In some sessions orders go out of view.
+    fn show_best_only(
+        &mut self,
+        now_ns: u64,
+        book: BookId,
+        session: Session,
+        send: &mut impl FnMut(&[u8]),
+    ) {
+        if !session.shows_best_only() {
+            self.best_only.remove(&book);
+            return;
+        }
+        let instrument = self.instrument(book);
+        let clear = OrderBookClear { ns: ns(now_ns), instrument, ..OrderBookClear::default() };
+        self.publish(now_ns, clear, send);
+        self.best_only.insert(book);
+        self.changed.push(book);
+    }
+
     fn of_session(&mut self, now_ns: u64, event: &Event, send: &mut impl FnMut(&[u8])) {
         let ns = ns(now_ns);
         match *event {
@@ -242,6 +342,7 @@ impl Distribution {
                     ..SymbolStatus::default()
                 };
                 self.publish(now_ns, status, send);
+                self.show_best_only(now_ns, book, session, send);
             }
             Event::Extended { book, session, cause, until_ns } => {
                 let status = SymbolStatus {
@@ -316,6 +417,7 @@ const fn auction_type(session: Session) -> u8 {
         Session::ClosingCall => b'C',
         Session::BreakerCall => b'A',
         Session::Halt | Session::ResumeCall => b'E',
+        Session::IntradayCall => b'G',
         _ => b'O',
     }
 }

@@ -78,7 +78,7 @@ impl Market {
         send: &mut impl FnMut(&[u8]),
     ) -> BookId {
         self.distribution.add(now_ns, &instrument, send);
-        self.distribution.flush(send);
+        self.distribution.flush(now_ns, &self.engine, send);
         self.engine.add(instrument)
     }
 
@@ -92,7 +92,7 @@ impl Market {
     /// none.
     pub(crate) fn restore(&mut self, sections: &mut Sections<'_>) -> Option<()> {
         self.engine.restore(sections)?;
-        self.distribution.publisher().restore(sections)
+        self.distribution.restore(sections)
     }
 
     /// Does what a command asks for, at a time in nanoseconds since 1970 UTC;
@@ -109,7 +109,7 @@ impl Market {
         for event in &self.events {
             self.distribution.event(now_ns, event, send);
         }
-        self.distribution.flush(send);
+        self.distribution.flush(now_ns, &self.engine, send);
         &self.events
     }
 
@@ -131,7 +131,7 @@ impl Market {
         for event in &self.events {
             self.distribution.event(now_ns, event, &mut send);
         }
-        self.distribution.flush(&mut send);
+        self.distribution.flush(now_ns, &self.engine, &mut send);
         telling.reached(Stage::Published);
     }
 

@@ -154,7 +154,7 @@ impl Traders {
         for at in 0..self.all.len() {
             self.all[at].session.timeout(now, &mut |bytes| send(at, bytes));
         }
-        if !session.takes_orders() {
+        if !session.takes_orders() && session != Session::IntradayCall {
             return;
         }
         self.move_values();

@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 
 use tapeline_instrument::{Price, Side as QuoteSide};
-use tapeline_mitch::{Books, Message};
+use tapeline_mitch::{Books, Message, TopOfBook};
 use tapeline_rwf::{DataType, Domain};
 
 use crate::FeedError;
-use crate::book::{Action, Book, Order, Side, Trade};
+use crate::book::{Action, Book, Level, Order, Side, Trade};
 use crate::market_state::{self, MarketState};
 use crate::published::{Instrument, Payloads};
 use crate::update::Update;
@@ -85,7 +85,13 @@ impl ExchangeFeed {
             Instrument { market, ..Instrument::new(instrument, name) }
         });
         of.time_ns = time_ns;
+        if let Message::SymbolStatus(status) = message {
+            leave_best_only(of, status.status, time_ns);
+        }
         note_state(of, message);
+        if let Message::TopOfBook(top) = message {
+            tell_best(of, top, time_ns);
+        }
         for action in actions.into_iter().flatten() {
             of.act(&action);
         }
@@ -105,6 +111,7 @@ impl ExchangeFeed {
             Message::OrderDeleted(of) => of.ns,
             Message::OrderModified(of) => of.ns,
             Message::OrderBookClear(of) => of.ns,
+            Message::TopOfBook(of) => of.ns,
             Message::Executed(of) => of.ns,
             Message::ExecutedAtPrice(of) => of.ns,
             Message::Trade(of) => of.ns,
@@ -209,6 +216,34 @@ impl ExchangeFeed {
     }
 }
 
+/// The best prices are all that is told of a book: each is the one level of its side.
+fn tell_best(of: &mut Instrument, top: &TopOfBook, time_ns: u64) {
+    for (side, price, size) in
+        [(Side::Bid, top.bid.0, top.bid_size), (Side::Ask, top.ask.0, top.ask_size)]
+    {
+        let price_nano = price.0 * NANO_PER_UNIT;
+        let is_there = size > 0;
+        let before = of.book.best(side).map(|(price_nano, _)| price_nano);
+        if let Some(before) = before.filter(|before| !is_there || *before != price_nano) {
+            of.act(&Action::Level { side, price_nano: before, level: None });
+        }
+        if is_there {
+            let level = Some(Level { size: size.into(), orders: 1, time_ns });
+            of.act(&Action::Level { side, price_nano, level });
+        }
+    }
+}
+
+/// Where the best prices were all that was told, orders follow.
+fn leave_best_only(of: &mut Instrument, status: u8, time_ns: u64) {
+    let is_left = |state: MarketState| {
+        state.session == market_state::BEST_ONLY && state.session != market_state::word(status)
+    };
+    if of.market.is_some_and(is_left) {
+        tell_best(of, &TopOfBook::default(), time_ns);
+    }
+}
+
 /// Notes what a message says besides orders and trades.
 fn note_state(of: &mut Instrument, message: &Message) {
     let nano = |price: Price| price.0 * NANO_PER_UNIT;
@@ -219,7 +254,7 @@ fn note_state(of: &mut Instrument, message: &Message) {
         }
         Message::SymbolStatus(said) => {
             state.session = market_state::word(said.status);
-            if !matches!(said.status, b'a' | b'd' | b'e') {
+            if !matches!(said.status, b'a' | b'd' | b'e' | b'f' | b'G') {
                 state.indicative = None;
             }
             if said.status == b'w' {
@@ -256,8 +291,8 @@ fn note_state(of: &mut Instrument, message: &Message) {
 #[cfg(test)]
 mod tests {
     use tapeline_mitch::{
-        AddOrder, AuctionInfo, AuctionTrade, Executed, OrderModified, SignedPrice, SymbolStatus,
-        Time, Trade,
+        AddOrder, AuctionInfo, AuctionTrade, Executed, OrderBookClear, OrderModified, SignedPrice,
+        SymbolStatus, Time, Trade,
     };
 
     use super::*;
@@ -394,6 +429,61 @@ mod tests {
         for id in [6, 3915, 3912, 3868, 3871] {
             assert!(found.contains(&id), "{id} is not among {found:?}");
         }
+    }
+
+    #[test]
+    fn where_the_best_prices_are_all_that_is_told_they_are_the_quote() {
+        let mut feed = ExchangeFeed::new(0);
+        feed.name(7, "VOD.L");
+        let status = |status| SymbolStatus { instrument: 7, status, ..SymbolStatus::default() };
+        feed.message(&status(b'T').into());
+        feed.message(&add(1, b'B', "10.25", 100));
+        feed.message(&add(2, b'S', "10.30", 40));
+        quote(&mut feed);
+        feed.message(&status(b'G').into());
+        feed.message(&OrderBookClear { instrument: 7, ..OrderBookClear::default() }.into());
+        let price = |text: &str| SignedPrice(text.parse().expect("a price"));
+        let (bid, ask) = (price("10.25"), price("10.30"));
+        let top = TopOfBook {
+            instrument: 7,
+            bid,
+            bid_size: 100,
+            ask,
+            ask_size: 40,
+            ..TopOfBook::default()
+        };
+        feed.message(&top.into());
+        let levels = |feed: &ExchangeFeed| {
+            let book = feed.book("VOD.L").expect("a book");
+            assert_eq!(book.order_count(), 0);
+            [Side::Bid, Side::Ask].map(|side| {
+                let levels =
+                    book.levels(side).map(|(price, level)| (price / 10_000_000, level.size));
+                levels.collect::<Vec<_>>()
+            })
+        };
+        assert_eq!(levels(&feed), [vec![(1025, 100)], vec![(1030, 40)]]);
+        // A book that is cleared is a new image.
+        let ids: Vec<i16> = quote(&mut feed).iter().map(|(id, _)| *id).collect();
+        for id in [22, 25, 3915] {
+            assert!(ids.contains(&id), "{id} is not among {ids:?}");
+        }
+        feed.message(&TopOfBook { bid: price("10.31"), ask_size: 0, ..top }.into());
+        assert_eq!(levels(&feed), [vec![(1031, 100)], vec![]]);
+        let info = AuctionInfo { instrument: 7, paired: 40, price: ask, ..AuctionInfo::default() };
+        feed.message(&info.into());
+        let ids: Vec<i16> = quote(&mut feed).iter().map(|(id, _)| *id).collect();
+        for id in [22, 25, 31, 3912, 3913] {
+            assert!(ids.contains(&id), "{id} is not among {ids:?}");
+        }
+        // It goes on: nothing of it is over.
+        feed.message(&status(b'G').into());
+        assert_eq!((levels(&feed)[0].len(), quote(&mut feed).len()), (1, 0));
+        feed.message(&status(b'T').into());
+        feed.message(&add(1, b'B', "10.25", 60));
+        let book = feed.book("VOD.L").expect("a book");
+        let bids: Vec<_> = book.levels(Side::Bid).map(|(_, level)| level.size).collect();
+        assert_eq!((bids, book.order_count()), (vec![60], 1));
     }
 
     #[test]

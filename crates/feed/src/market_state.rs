@@ -64,6 +64,9 @@ impl MarketState {
     }
 }
 
+/// The word for a session of which the best prices are told and no orders.
+pub(crate) const BEST_ONLY: &str = "IAUC";
+
 /// The word for a session of MITCH.
 pub(crate) const fn word(status: u8) -> &'static str {
     match status {
@@ -75,6 +78,8 @@ pub(crate) const fn word(status: u8) -> &'static str {
         b'b' | b'c' => "POST",
         b'H' => "HALT",
         b'e' => "AESP",
+        b'f' => "RCALL",
+        b'G' => BEST_ONLY,
         b'l' => "PAUSE",
         _ => "OTHER",
     }

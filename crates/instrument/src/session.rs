@@ -29,6 +29,9 @@ pub enum Session {
     BreakerCall = b'e',
     /// Behind a halt: orders are collected for one price, and continuous trading goes on.
     ResumeCall = b'f',
+    /// Within the day orders are collected for one price. Of the book the best prices are
+    /// shown and nothing else ("level 1").
+    IntradayCall = b'G',
 }
 
 /// Why a session begins; the numbers are the reasons of Symbol Status.
@@ -48,7 +51,7 @@ pub enum Cause {
 
 impl Session {
     /// All there are.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Closed,
         Self::OpeningCall,
         Self::Regular,
@@ -59,6 +62,7 @@ impl Session {
         Self::Halt,
         Self::BreakerCall,
         Self::ResumeCall,
+        Self::IntradayCall,
     ];
 
     /// Its character in market data.
@@ -84,26 +88,41 @@ impl Session {
             Self::Halt => "halted",
             Self::BreakerCall => "circuit breaker call",
             Self::ResumeCall => "resume call",
+            Self::IntradayCall => "intraday auction call",
         }
     }
 
     /// Orders are collected, and matched when it ends.
     #[inline]
     pub const fn is_call(self) -> bool {
+        self.is_open_call() || matches!(self, Self::IntradayCall)
+    }
+
+    /// A call that takes all orders but those that must trade at once.
+    #[inline]
+    const fn is_open_call(self) -> bool {
         matches!(self, Self::OpeningCall | Self::ClosingCall | Self::BreakerCall | Self::ResumeCall)
     }
 
-    /// New orders are taken, whatever they are; [`ClosingPrice`](Self::ClosingPrice)
-    /// takes those that are for it.
+    /// New orders are taken, whatever they are; [`ClosingPrice`](Self::ClosingPrice) and
+    /// [`IntradayCall`](Self::IntradayCall) take those that are for it.
     #[inline]
     pub const fn takes_orders(self) -> bool {
-        matches!(self, Self::Regular) || self.is_call()
+        matches!(self, Self::Regular) || self.is_open_call()
     }
 
     /// Orders can be cancelled.
     #[inline]
     pub const fn takes_cancels(self) -> bool {
-        self.takes_orders() || matches!(self, Self::Halt | Self::ClosingPrice | Self::PostClose)
+        let is_apart =
+            matches!(self, Self::Halt | Self::ClosingPrice | Self::PostClose | Self::IntradayCall);
+        self.takes_orders() || is_apart
+    }
+
+    /// Of the book, market data has the best prices and no orders.
+    #[inline]
+    pub const fn shows_best_only(self) -> bool {
+        matches!(self, Self::IntradayCall)
     }
 
     /// Orders were collected until now, and what matches is matched when this one begins
@@ -115,40 +134,45 @@ impl Session {
     /// The session that follows this one, if it may.
     ///
     /// ```text
-    ///  to:            w  a  T  d  u  b  c  H  e  f
-    ///  Closed       w .  s  o  .  .  .  .  .  .  .  s  by the schedule or by operators
-    ///  OpeningCall  a .  .  s  .  .  .  o  o  .  .  o  by operators only
-    ///  Regular      T .  .  .  s  .  .  o  o  p  .  p  by a price outside of what is tolerated
-    ///  ClosingCall  d .  .  .  .  s  s  s  o  .  .
-    ///  ClosingPrice u .  .  .  .  .  s  s  .  .  .
-    ///  PostClose    b .  .  .  .  .  .  s  .  .  .
-    ///  MarketClose  c s  .  .  .  .  .  .  .  .  .
-    ///  Halt         H .  o  o  o  .  s  s  .  .  o
-    ///  BreakerCall  e .  .  s  s  .  .  o  o  .  .
-    ///  ResumeCall   f .  .  o  s  .  .  o  o  .  .
+    ///  to:            w  a  T  d  u  b  c  H  e  f  G
+    ///  Closed       w .  s  o  .  .  .  .  .  .  .  .  s  by the schedule or by operators
+    ///  OpeningCall  a .  .  s  .  .  .  o  o  .  .  .  o  by operators only
+    ///  Regular      T .  .  .  s  .  .  o  o  p  .  s  p  by a price outside of what is tolerated
+    ///  ClosingCall  d .  .  .  .  s  s  s  o  .  .  .
+    ///  ClosingPrice u .  .  .  .  .  s  s  .  .  .  .
+    ///  PostClose    b .  .  .  .  .  .  s  .  .  .  .
+    ///  MarketClose  c s  .  .  .  .  .  .  .  .  .  .
+    ///  Halt         H .  o  o  o  .  s  s  .  .  o  o
+    ///  BreakerCall  e .  .  s  s  .  .  o  o  .  .  s
+    ///  ResumeCall   f .  .  o  s  .  .  o  o  .  .  s
+    ///  IntradayCall G .  .  s  .  .  .  o  o  .  .  .
     /// ```
     ///
     /// # Errors
     /// The table has no such step for this cause.
     pub fn followed_by(self, to: Self, cause: Cause) -> Result<Self, InstrumentError> {
         use Session::{
-            BreakerCall, Closed, ClosingCall, ClosingPrice, Halt, MarketClose, OpeningCall,
-            PostClose, Regular, ResumeCall,
+            BreakerCall, Closed, ClosingCall, ClosingPrice, Halt, IntradayCall, MarketClose,
+            OpeningCall, PostClose, Regular, ResumeCall,
         };
         let is_operator = cause == Cause::Operator;
         let may = match (self, to) {
             (Closed, OpeningCall)
-            | (OpeningCall, Regular)
-            | (Regular | ResumeCall, ClosingCall)
-            | (BreakerCall, Regular | ClosingCall)
+            | (OpeningCall | IntradayCall | BreakerCall, Regular)
+            | (Regular | BreakerCall | ResumeCall, ClosingCall | IntradayCall)
             | (ClosingCall, ClosingPrice)
             | (ClosingCall | ClosingPrice | Halt, PostClose)
             | (ClosingCall | ClosingPrice | PostClose | Halt, MarketClose)
             | (MarketClose, Closed) => true,
             (Closed | ResumeCall, Regular)
-            | (OpeningCall | Regular | BreakerCall | ResumeCall, MarketClose)
-            | (OpeningCall | Regular | ClosingCall | BreakerCall | ResumeCall, Halt)
-            | (Halt, OpeningCall | Regular | ClosingCall | ResumeCall) => is_operator,
+            | (
+                OpeningCall | IntradayCall | Regular | BreakerCall | ResumeCall,
+                MarketClose | Halt,
+            )
+            | (ClosingCall, Halt)
+            | (Halt, OpeningCall | Regular | ClosingCall | ResumeCall | IntradayCall) => {
+                is_operator
+            }
             (Regular, BreakerCall) => cause == Cause::PriceOutside,
             _ => false,
         };
@@ -211,22 +235,36 @@ impl Schedule {
     /// The day of SETS, London: calls from 07:50 and 16:30, each ending at a
     /// random moment of half a minute, and trading at the closing price to 16:40.
     pub fn sets() -> Self {
+        Self::sets_of(&[])
+    }
+
+    /// The same with an auction within the day: its call is from 12:00 to 12:02, and up to
+    /// half a minute more.
+    pub fn sets_with_intraday_auction() -> Self {
+        let noon_s = 12 * 3600;
+        let call = Turn { at_s: noon_s, session: Session::IntradayCall, random_s: 0 };
+        let regular = Turn { at_s: noon_s + 120, session: Session::Regular, random_s: 30 };
+        Self::sets_of(&[call, regular])
+    }
+
+    /// With some turns between the openings of regular trading and of the closing call.
+    fn sets_of(midday: &[Turn]) -> Self {
         let turn = |hour: u32, minute: u32, session, random_s| Turn {
             at_s: hour * 3600 + minute * 60,
             session,
             random_s,
         };
-        Self {
-            turns: vec![
-                turn(7, 50, Session::OpeningCall, 0),
-                turn(8, 0, Session::Regular, 30),
-                turn(16, 30, Session::ClosingCall, 0),
-                turn(16, 35, Session::ClosingPrice, 30),
-                turn(16, 40, Session::PostClose, 0),
-                turn(17, 15, Session::MarketClose, 0),
-                turn(17, 30, Session::Closed, 0),
-            ],
-        }
+        let mut turns = vec![
+            turn(7, 50, Session::OpeningCall, 0),
+            turn(8, 0, Session::Regular, 30),
+            turn(16, 30, Session::ClosingCall, 0),
+            turn(16, 35, Session::ClosingPrice, 30),
+            turn(16, 40, Session::PostClose, 0),
+            turn(17, 15, Session::MarketClose, 0),
+            turn(17, 30, Session::Closed, 0),
+        ];
+        turns.splice(2..2, midday.iter().copied());
+        Self { turns }
     }
 
     /// Its turns, in the order of time.
@@ -265,6 +303,27 @@ mod tests {
             assert_eq!(Session::from_status(session.status()), Some(session));
         }
         assert_eq!(Session::from_status(b'?'), None);
+        let with_auction = Schedule::sets_with_intraday_auction().turns().to_vec();
+        let day = Schedule::new(with_auction).expect("in order");
+        let sessions: Vec<u8> = day.turns().iter().map(|turn| turn.session.status()).collect();
+        assert_eq!(sessions, b"aTGTdubcw");
+    }
+
+    #[test]
+    fn an_intraday_auction_is_within_regular_trading() {
+        let to = |from: Session, to, cause| from.followed_by(to, cause).is_ok();
+        let call = Session::IntradayCall;
+        for from in Session::ALL {
+            let is_within =
+                matches!(from, Session::Regular | Session::BreakerCall | Session::ResumeCall);
+            assert_eq!(to(from, call, Cause::Scheduled), is_within, "{from:?}");
+            let may = is_within || from == Session::Halt;
+            assert_eq!(to(from, call, Cause::Operator), may, "{from:?}");
+        }
+        assert!(to(call, Session::Regular, Cause::Scheduled));
+        assert!(!to(call, Session::ClosingCall, Cause::Operator), "it is matched first");
+        assert!(call.is_call() && call.takes_cancels() && call.shows_best_only());
+        assert!(!call.takes_orders(), "but those that are for it");
     }
 
     #[test]

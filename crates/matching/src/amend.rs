@@ -49,10 +49,15 @@ impl Engine {
             false => Special::default(),
         };
         let book = &self.books[usize::from(order.book.0)];
-        let is_at_closing_price = is_for_session(book.session, special.time_in_force);
-        if !book.session.takes_orders() && !is_at_closing_price {
+        let is_for_it = || {
+            let is_plain =
+                special.stop_key == 0 && !order.is_pegged() && special.offset_bp.is_none();
+            is_for_session(book.session, special.time_in_force, is_plain)
+        };
+        if !book.session.takes_orders() && !is_for_it() {
             return Err(Refusal::Session);
         }
+        let is_at_closing_price = book.session == Session::ClosingPrice;
         let leaves = leaves_of(book, order, replace)?;
         let (mut key, stop_key) = keys_of(book, order, &special, replace)?;
         if is_at_closing_price {

@@ -78,6 +78,8 @@ pub enum TimeInForce {
     NextAuction,
     /// In auctions only, for the day.
     EveryAuction,
+    /// In the next auction within the day only.
+    NextIntraday,
     /// At the closing price, as soon as the closing auction has found it, with what that
     /// has left ("auction volume discovery").
     AtClosingVolume,

@@ -187,18 +187,40 @@ impl Engine {
     /// The best price of a side that is shown.
     pub fn best(&self, book: BookId, side: Side) -> Option<Best> {
         let book = self.books.get(usize::from(book.0))?;
+        self.level(book, side, book.shown[side as usize].best())
+    }
+
+    /// The best limit of a side that is shown, whether orders without one stand before it or
+    /// not.
+    pub fn best_limit(&self, book: BookId, side: Side) -> Option<Best> {
+        let book = self.books.get(usize::from(book.0))?;
         let ladder = &book.shown[side as usize];
-        let key = ladder.best();
+        let key = match ladder.best() {
+            MARKET => ladder.next(&self.shown, MARKET),
+            key => key,
+        };
+        self.level(book, side, key)
+    }
+
+    fn level(&self, book: &Book, side: Side, key: u32) -> Option<Best> {
         if key == NONE {
             return None;
         }
-        let orders = self.shown.at(ladder, key);
+        let orders = self.shown.at(&book.shown[side as usize], key);
         let quantity = orders.map(|slot| u64::from(self.orders.get(slot).shown)).sum();
         Some(Best { price: (key != MARKET).then(|| book.price(side, key)), quantity })
     }
 
     /// What is shown of a side, the best first, at each price the oldest first.
     pub fn depth(&self, book: BookId, side: Side) -> impl Iterator<Item = Depth> {
+        self.in_view(book, side).map(|slot| {
+            let Shown { id, quantity, price, is_market, is_named, .. } = self.shown(slot);
+            Depth { price: (!is_market).then_some(price), quantity, id, is_named }
+        })
+    }
+
+    /// The orders of a side that are shown, in the same order.
+    pub(crate) fn in_view(&self, book: BookId, side: Side) -> impl Iterator<Item = Node> {
         let book = self.books.get(usize::from(book.0));
         book.into_iter().flat_map(move |book| {
             let ladder = &book.shown[side as usize];
@@ -208,14 +230,7 @@ impl Engine {
                 key = ladder.next(&self.shown, key);
                 Some(found)
             });
-            keys.flat_map(move |key| {
-                self.shown.at(ladder, key).map(move |slot| Depth {
-                    price: (key != MARKET).then(|| book.price(side, key)),
-                    quantity: self.orders.get(slot).shown,
-                    id: self.orders.shown_id(slot),
-                    is_named: self.orders.get(slot).is_named(),
-                })
-            })
+            keys.flat_map(move |key| self.shown.at(ladder, key))
         })
     }
 

@@ -358,7 +358,7 @@ fn resting(new: &NewOrder, key: u32) -> Resting {
 /// Whether a book takes orders now, and of this size.
 #[inline]
 fn may_take(book: &Book, new: &NewOrder) -> Result<(), Refusal> {
-    if !book.session.takes_orders() && !is_for_session(book.session, new.time_in_force) {
+    if !book.session.takes_orders() && !is_new_for_session(book.session, new) {
         return Err(Refusal::Session);
     }
     if new.quantity == 0 {
@@ -409,10 +409,24 @@ fn goes_together(new: &NewOrder) -> bool {
     }
 }
 
-/// Whether a session that takes few orders takes those of a time in force.
-pub(crate) const fn is_for_session(session: Session, time_in_force: TimeInForce) -> bool {
+/// Whether a session that takes few orders takes this one.
+#[cold]
+fn is_new_for_session(session: Session, new: &NewOrder) -> bool {
+    let is_plain = matches!(new.kind, Kind::Market | Kind::Limit(_) | Kind::OrPegged { .. });
+    is_for_session(session, new.time_in_force, is_plain)
+}
+
+/// Whether a session that takes few orders takes those of a time in force; a plain order is
+/// a limit or market order.
+pub(crate) const fn is_for_session(
+    session: Session,
+    time_in_force: TimeInForce,
+    is_plain: bool,
+) -> bool {
     match (session, wait::class_of(time_in_force)) {
         (Session::ClosingPrice, Some(class)) => wait::is_for(class, session),
+        (Session::IntradayCall, Some(class)) => is_plain && wait::is_for(class, session),
+        (Session::IntradayCall, None) => is_plain,
         _ => false,
     }
 }

@@ -9,6 +9,7 @@
 //! | [`Amended`](Event::Amended) | 5/0 or 5/1 | U, or D if it leaves to trade |
 //! | [`Replenished`](Event::Replenished) | D/1 | A with a new id |
 //! | [`Repriced`](Event::Repriced) | D/0 | |
+//! | [`ShownAgain`](Event::ShownAgain) | | A or F |
 //! | [`Ended`](Event::Ended) | 4/4 or C/6 | D if it was shown |
 //! | [`TradeCancelled`](Event::TradeCancelled) | H, and D of what does not end with it, to both | P or Q as cancelled |
 //! | [`Refused`](Event::Refused) | 8/8, or Cancel Reject | |
@@ -198,6 +199,16 @@ pub enum Event {
         /// Which.
         order: Order,
         /// As others see it, with a new id.
+        shown: Shown,
+    },
+    /// The book has orders in market data again, of which it had the best prices only: one
+    /// of them, the best of a side first.
+    ShownAgain {
+        /// Where.
+        book: BookId,
+        /// Which.
+        order: Order,
+        /// As others see it.
         shown: Shown,
     },
     /// An order has the closing price from now on.

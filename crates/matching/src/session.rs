@@ -1,6 +1,6 @@
 //! The sessions of the day.
 
-use tapeline_instrument::{Cause, OrderId, Session};
+use tapeline_instrument::{Cause, OrderId, Session, Side};
 
 use crate::command::{BookId, Owner, TimeInForce};
 use crate::engine::Engine;
@@ -65,8 +65,13 @@ impl Engine {
         book.is_dirty = true;
         book.indicated_ns = 0;
         out.event(Event::Session { book: id, session, before, cause });
+        if before.shows_best_only() {
+            self.show_again(id, out);
+        }
         match session {
-            Session::OpeningCall | Session::ResumeCall => self.release(id, out),
+            Session::OpeningCall | Session::ResumeCall | Session::IntradayCall => {
+                self.release(id, out);
+            }
             Session::ClosingCall => {
                 let book = &mut self.books[usize::from(id.0)];
                 let average = book.average.price(now_ns);
@@ -88,6 +93,14 @@ impl Engine {
             Session::Halt | Session::PostClose => {}
         }
         self.expire_timed(now_ns, out);
+    }
+
+    /// Others see the orders of a book again.
+    fn show_again<E: Events>(&self, id: BookId, out: &mut E) {
+        for slot in Side::BOTH.into_iter().flat_map(|side| self.in_view(id, side)) {
+            let (order, shown) = (self.order(slot), self.shown(slot));
+            out.event(Event::ShownAgain { book: id, order, shown });
+        }
     }
 
     /// Orders of the day end; the last price is what tomorrow refers to.

@@ -144,6 +144,7 @@ const fn code_of(time_in_force: TimeInForce) -> (u8, u32) {
         TimeInForce::AtClosingVolume => (10, 0),
         TimeInForce::FromClosingVolume => (11, 0),
         TimeInForce::AtClosingPrice => (12, 0),
+        TimeInForce::NextIntraday => (13, 0),
     }
 }
 
@@ -162,6 +163,7 @@ fn time_in_force_of(code: u8, at_s: u32) -> Option<TimeInForce> {
         10 => TimeInForce::AtClosingVolume,
         11 => TimeInForce::FromClosingVolume,
         12 => TimeInForce::AtClosingPrice,
+        13 => TimeInForce::NextIntraday,
         _ => return None,
     })
 }

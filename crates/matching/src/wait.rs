@@ -17,6 +17,9 @@ pub(crate) const VOLUME_AND_PRICE: u32 = 6;
 /// The class of those that trade at its price.
 pub(crate) const CLOSING_PRICE: u32 = 7;
 
+/// The class of those for the next auction within the day.
+const INTRADAY: u32 = 8;
+
 /// Which auctions an order is for, by its key in the waiting ladder; `None` for
 /// what trades at other times as well.
 pub(crate) const fn class_of(time_in_force: TimeInForce) -> Option<u32> {
@@ -28,6 +31,7 @@ pub(crate) const fn class_of(time_in_force: TimeInForce) -> Option<u32> {
         TimeInForce::AtClosingVolume => Some(VOLUME),
         TimeInForce::FromClosingVolume => Some(VOLUME_AND_PRICE),
         TimeInForce::AtClosingPrice => Some(CLOSING_PRICE),
+        TimeInForce::NextIntraday => Some(INTRADAY),
         _ => None,
     }
 }
@@ -38,7 +42,8 @@ pub(crate) const fn is_for(class: u32, session: Session) -> bool {
         Session::OpeningCall => class != 2 && class < VOLUME,
         Session::ClosingCall => class != 1 && class < VOLUME,
         Session::BreakerCall | Session::ResumeCall => matches!(class, 3 | 4),
-        Session::ClosingPrice => class > VOLUME,
+        Session::IntradayCall => matches!(class, 3 | 4 | INTRADAY),
+        Session::ClosingPrice => matches!(class, VOLUME_AND_PRICE | CLOSING_PRICE),
         _ => false,
     }
 }
@@ -123,7 +128,7 @@ impl Engine {
     /// A call has begun: orders that waited for it come into the book.
     pub(crate) fn release<E: Events>(&mut self, id: BookId, out: &mut E) {
         let session = self.books[usize::from(id.0)].session;
-        for class in (1..=4).filter(|class| is_for(*class, session)) {
+        for class in (1..=INTRADAY).filter(|class| is_for(*class, session)) {
             while let Some(slot) = self.first_waiting(id, class) {
                 self.wake(slot);
                 match self.offset_limit(slot) {

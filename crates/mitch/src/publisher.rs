@@ -1,12 +1,14 @@
 //! The exchange's end: numbers messages, packs them into units, and answers who
 //! missed some.
 
+use std::collections::BTreeMap;
+
 use tapeline_instrument::Side;
 
 use crate::book::{Books, MARKET, Quoted};
 use crate::message::{
     AddAttributedOrder, AddOrder, Message, OrderBookClear, SignedPrice, SnapshotComplete,
-    SnapshotResponse, SymbolStatus, Time,
+    SnapshotResponse, SymbolStatus, Time, TopOfBook,
 };
 use crate::unit::{self, HEAD};
 
@@ -15,6 +17,9 @@ pub const REPLAY_MESSAGES: usize = 65_000;
 
 /// The longest unit: what a datagram on Ethernet carries.
 const MAX_UNIT: usize = 1_400;
+
+/// The status of an instrument of which the best prices are published and no orders.
+const LEVEL_1_AUCTION: u8 = b'G';
 
 /// Why messages, or orders, cannot be had again; the code of the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +54,8 @@ pub struct Publisher {
     books: Books,
     /// The last status of each instrument, in the order in which the first ones came.
     statuses: Vec<SymbolStatus>,
+    /// The best prices of instruments that have nothing else published now.
+    tops: BTreeMap<u32, TopOfBook>,
     scratch: Vec<u8>,
 }
 
@@ -70,6 +77,7 @@ impl Publisher {
             ring: Vec::with_capacity(if orders > 0 { REPLAY_MESSAGES } else { 0 }),
             books: Books::with_room(orders),
             statuses: Vec::new(),
+            tops: BTreeMap::new(),
             scratch: Vec::with_capacity(Message::LONGEST),
         }
     }
@@ -92,14 +100,39 @@ impl Publisher {
             self.put(&Time { seconds: second }.into(), send);
         }
         self.books.apply(message);
-        if let Message::SymbolStatus(status) = message {
-            let is_it = |known: &&mut SymbolStatus| known.instrument == status.instrument;
-            match self.statuses.iter_mut().find(is_it) {
-                Some(known) => *known = *status,
-                None => self.statuses.push(*status),
+        match message {
+            Message::SymbolStatus(status) => self.note_status(*status),
+            Message::TopOfBook(top) => {
+                self.tops.insert(top.instrument, *top);
             }
+            _ => {}
         }
         self.put(message, send)
+    }
+
+    fn note_status(&mut self, status: SymbolStatus) {
+        let is_it = |known: &&mut SymbolStatus| known.instrument == status.instrument;
+        match self.statuses.iter_mut().find(is_it) {
+            Some(known) => *known = status,
+            None => self.statuses.push(status),
+        }
+        if status.status != LEVEL_1_AUCTION {
+            self.tops.remove(&status.instrument);
+        }
+    }
+
+    /// The last status of an instrument.
+    pub fn status(&self, instrument: u32) -> Option<&SymbolStatus> {
+        self.statuses.iter().find(|status| status.instrument == instrument)
+    }
+
+    /// The best prices of an instrument that has nothing else published now.
+    pub fn top(&self, instrument: u32) -> Option<&TopOfBook> {
+        self.tops.get(&instrument)
+    }
+
+    pub(crate) fn tops(&self) -> impl Iterator<Item = TopOfBook> {
+        self.tops.values().copied()
     }
 
     /// The next number, and the second that was told last.
@@ -131,7 +164,7 @@ impl Publisher {
         &mut self,
         next: u32,
         second: Option<u32>,
-        statuses: Vec<SymbolStatus>,
+        (statuses, tops): (Vec<SymbolStatus>, Vec<TopOfBook>),
         kept: &[&[u8]],
     ) -> Option<()> {
         let oldest = next.checked_sub(kept.len() as u32).filter(|oldest| *oldest > 0)?;
@@ -147,6 +180,7 @@ impl Publisher {
             self.keep(number);
         }
         (self.next, self.second, self.statuses) = (next, second, statuses);
+        self.tops = tops.into_iter().map(|top| (top.instrument, top)).collect();
         Some(())
     }
 
@@ -249,7 +283,7 @@ impl Publisher {
     }
 
     /// Sends the orders of all instruments as they are, without numbers: for each
-    /// its orders, its status and a [`SnapshotComplete`], and one of these with the
+    /// its orders, or its best prices where these are all there is, its status and a [`SnapshotComplete`], and one of these with the
     /// segment and number 0 at the end.
     pub fn snapshot(&self, second: u32, segment: &str, send: &mut impl FnMut(&[u8])) {
         self.begin_snapshot(second, send);
@@ -284,6 +318,9 @@ impl Publisher {
             for (order, quoted) in self.books.side(instrument, side) {
                 self.say(self.added(order, &quoted), send);
             }
+        }
+        if let Some(top) = self.tops.get(&instrument) {
+            self.say(*top, send);
         }
         self.say(status, send);
         let sequence = self.next.wrapping_sub(1);
@@ -337,5 +374,42 @@ impl Publisher {
             let clear = OrderBookClear { instrument, ..OrderBookClear::default() };
             self.publish(second, &clear.into(), send);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::unit::Unit;
+
+    /// The messages of a snapshot but the first two and the last, by their types.
+    fn snapshot(publisher: &Publisher) -> String {
+        let mut types = String::new();
+        publisher.snapshot(5, "SETS", &mut |unit| {
+            let unit = Unit::read(unit).expect("a unit");
+            types.extend(unit.messages().map(|(_, bytes)| char::from(bytes[1])));
+        });
+        types.chars().skip(2).take_while(|kind| *kind != '\u{83}').collect()
+    }
+
+    #[test]
+    fn who_comes_late_has_the_best_prices_where_these_are_all_there_is() {
+        let mut publisher = Publisher::new(b'A');
+        let mut publish = |message: Message| {
+            publisher.publish(1, &message, &mut |_| {});
+            snapshot(&publisher)
+        };
+        let status = |status| SymbolStatus { instrument: 7, status, ..SymbolStatus::default() };
+        publish(status(b'T').into());
+        let order =
+            AddOrder { order: 1, side: b'B', quantity: 5, instrument: 7, ..AddOrder::default() };
+        assert_eq!(publish(order.into()), "AH");
+        publish(status(b'G').into());
+        assert_eq!(publish(OrderBookClear { instrument: 7, ..Default::default() }.into()), "H");
+        let top = TopOfBook { instrument: 7, bid_size: 5, ..TopOfBook::default() };
+        assert_eq!(publish(top.into()), "qH");
+        assert_eq!(publish(status(b'G').into()), "qH", "it goes on");
+        publish(status(b'T').into());
+        assert_eq!(publish(order.into()), "AH");
     }
 }

@@ -44,6 +44,7 @@ impl Publisher {
         };
         append_section(out, [numbers]);
         append_section(out, self.statuses().iter().copied());
+        append_section(out, self.tops());
         let mut ring = Vec::new();
         for bytes in self.kept() {
             ring.push(bytes.len() as u8);
@@ -57,7 +58,7 @@ impl Publisher {
     /// same group. `None` if the bytes are not such a state; then it is of no use.
     pub fn restore(&mut self, sections: &mut Sections<'_>) -> Option<()> {
         let numbers: Numbers = sections.record()?;
-        let statuses = sections.records()?;
+        let known = (sections.records()?, sections.records()?);
         let second = (numbers.has_second != 0).then_some(numbers.second);
         let (mut kept, mut rest) = (Vec::new(), sections.blob()?);
         while let Some((len, behind)) = rest.split_first() {
@@ -65,7 +66,7 @@ impl Publisher {
             kept.push(message);
             rest = behind;
         }
-        self.resume(numbers.next, second, statuses, &kept)?;
+        self.resume(numbers.next, second, known, &kept)?;
         self.books_mut().restore(sections)
     }
 }
@@ -114,7 +115,7 @@ mod tests {
     use super::*;
     use crate::message::{
         AddAttributedOrder, AddOrder, Executed, Message, OrderDeleted, OrderModified, SignedPrice,
-        SymbolStatus,
+        SymbolStatus, TopOfBook,
     };
 
     fn message(step: u64) -> Message {
@@ -137,9 +138,14 @@ mod tests {
             }
             .into(),
             4 => Executed { order: 1 + step * 31 % 97, quantity: 3, ..Default::default() }.into(),
+            5 if step.is_multiple_of(3) => {
+                TopOfBook { instrument, bid: price, bid_size: quantity, ..Default::default() }
+                    .into()
+            }
             5 => OrderDeleted { order: 1 + step * 17 % 97, ..Default::default() }.into(),
             _ if step.is_multiple_of(2) => {
-                SymbolStatus { instrument, status: b'T', ..Default::default() }.into()
+                let status = if step.is_multiple_of(4) { b'T' } else { b'G' };
+                SymbolStatus { instrument, status, ..Default::default() }.into()
             }
             _ => OrderModified { order: 1 + step * 5 % 97, price, quantity, ..Default::default() }
                 .into(),

@@ -84,10 +84,10 @@ fn time_in_force(order: &client::NewOrder) -> Option<TimeInForce> {
         10 => TimeInForce::AtClosing,
         50 => TimeInForce::NextAuction,
         12 => TimeInForce::AtClosingPrice,
+        51 => TimeInForce::NextIntraday,
         52 => TimeInForce::EveryAuction,
         54 => TimeInForce::AtClosingVolume,
         55 => TimeInForce::FromClosingVolume,
-        // Intraday auctions.
         _ => return None,
     })
 }

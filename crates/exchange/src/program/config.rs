@@ -6,18 +6,16 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
-use tapeline_exchange::{ExchangeConfig, ExchangeError, JournalSettings, Line, Plan, VenueConfig};
-use tapeline_instrument::{Schedule, Session, Turn};
+use tapeline_exchange::{ExchangeConfig, ExchangeError, JournalSettings, Line, VenueConfig};
 use tapeline_sequence::JournalConfig;
 
 use super::cme::CmeSection;
+use super::day::DaySection;
 use super::gateways::GatewaySection;
 use super::instruments::{self, InstrumentSection};
 use super::nasdaq::NasdaqSection;
 use super::replicas::ReplicaSection;
 use super::users::{Firm, Reader, User};
-
-const NS_PER_S: u64 = 1_000_000_000;
 
 /// What an exchange is without a file: open all day to everybody on this host, with
 /// market data to two ports of it.
@@ -97,61 +95,6 @@ pub(crate) struct MarketData {
     pub(crate) snapshot_port: u16,
     pub(crate) group: char,
     pub(crate) heartbeat_ms: u64,
-}
-
-/// The sessions.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
-pub(crate) struct DaySection {
-    /// `open`, `closed`, `sets`, or `turns` for those below.
-    pub(crate) sessions: Sessions,
-    pub(crate) length_s: u32,
-    pub(crate) utc_offset_s: i32,
-    pub(crate) seed: u64,
-    /// The call of a circuit breaker, and up to how much later it ends.
-    pub(crate) breaker_call_s: u32,
-    pub(crate) breaker_random_s: u32,
-    /// How long a call goes on if orders without a limit would be left over, and if the
-    /// price is too far away; and up to how much later it ends.
-    pub(crate) market_extension_s: u32,
-    pub(crate) price_extension_s: u32,
-    pub(crate) extension_random_s: u32,
-    #[serde(rename = "turn")]
-    pub(crate) turns: Vec<TurnSection>,
-}
-
-/// Which sessions there are.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Sessions {
-    Open,
-    Closed,
-    Sets,
-    Turns,
-}
-
-/// A session that begins by the clock.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub(crate) struct TurnSection {
-    /// Seconds since the day began.
-    pub(crate) at_s: u32,
-    pub(crate) session: SessionName,
-    #[serde(default)]
-    pub(crate) random_s: u32,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum SessionName {
-    Closed,
-    OpeningCall,
-    Regular,
-    ClosingCall,
-    ClosingPrice,
-    PostClose,
-    MarketClose,
-    Halt,
 }
 
 /// Bounds.
@@ -241,23 +184,6 @@ impl Default for MarketData {
     }
 }
 
-impl Default for DaySection {
-    fn default() -> Self {
-        Self {
-            sessions: Sessions::Open,
-            length_s: 86_400,
-            utc_offset_s: 0,
-            seed: 1,
-            breaker_call_s: 300,
-            breaker_random_s: 30,
-            market_extension_s: 0,
-            price_extension_s: 300,
-            extension_random_s: 30,
-            turns: Vec::new(),
-        }
-    }
-}
-
 impl Default for Limits {
     fn default() -> Self {
         let exchange = ExchangeConfig::default();
@@ -325,7 +251,8 @@ impl Config {
         let own = of_users.or_else(of_parts);
         let of_nasdaq = || config.nasdaq.as_ref().and_then(NasdaqSection::fault);
         let of_cme = || config.cme.as_ref().and_then(CmeSection::fault);
-        if let Some((at, what)) = own.or_else(of_nasdaq).or_else(of_cme) {
+        let of_day = || config.day.fault();
+        if let Some((at, what)) = own.or_else(of_day).or_else(of_nasdaq).or_else(of_cme) {
             let line = text[..at].lines().count().max(1);
             return Err(fault(format!("line {line}: {what}")));
         }
@@ -339,33 +266,6 @@ impl Config {
         [line_a, line_b].into_iter().flatten().map(line).collect()
     }
 
-    fn plan(&self) -> Result<Plan, ExchangeError> {
-        let day_s = self.day.length_s;
-        Ok(match self.day.sessions {
-            Sessions::Open => Plan::Open,
-            Sessions::Closed => Plan::Closed,
-            Sessions::Sets => Plan::daily(Schedule::sets()),
-            Sessions::Turns => {
-                let turn = |turn: &TurnSection| Turn {
-                    at_s: turn.at_s,
-                    session: match turn.session {
-                        SessionName::Closed => Session::Closed,
-                        SessionName::OpeningCall => Session::OpeningCall,
-                        SessionName::Regular => Session::Regular,
-                        SessionName::ClosingCall => Session::ClosingCall,
-                        SessionName::ClosingPrice => Session::ClosingPrice,
-                        SessionName::PostClose => Session::PostClose,
-                        SessionName::MarketClose => Session::MarketClose,
-                        SessionName::Halt => Session::Halt,
-                    },
-                    random_s: turn.random_s,
-                };
-                let turns = self.day.turns.iter().map(turn).collect();
-                Plan::Schedule { schedule: Schedule::new(turns)?, day_s }
-            }
-        })
-    }
-
     /// The exchange.
     pub(crate) fn venue(&self, epoch_ns: u64) -> Result<VenueConfig, ExchangeError> {
         if self.instruments.is_empty() {
@@ -373,16 +273,8 @@ impl Config {
         }
         let Self { gateway, market_data, limits, .. } = self;
         let instruments = self.instruments.iter().map(InstrumentSection::instrument);
-        let engine = tapeline_matching::Config {
-            max_orders: limits.max_orders,
-            seed: self.day.seed,
-            breaker_call_ns: u64::from(self.day.breaker_call_s) * NS_PER_S,
-            breaker_random_ns: u64::from(self.day.breaker_random_s) * NS_PER_S,
-            market_extension_ns: u64::from(self.day.market_extension_s) * NS_PER_S,
-            price_extension_ns: u64::from(self.day.price_extension_s) * NS_PER_S,
-            extension_random_ns: u64::from(self.day.extension_random_s) * NS_PER_S,
-            ..tapeline_matching::Config::default()
-        };
+        let max_orders = limits.max_orders;
+        let engine = tapeline_matching::Config { max_orders, ..self.day.engine() };
         let exchange = ExchangeConfig {
             instruments: instruments.collect::<Result<_, _>>()?,
             users: self.users.iter().map(User::config).collect(),
@@ -401,7 +293,7 @@ impl Config {
                 ..tapeline_fix::Limits::default()
             },
             group: self.group(),
-            plan: self.plan()?,
+            plan: self.day.plan()?,
             utc_offset_s: self.day.utc_offset_s,
             seed: self.day.seed,
             sequencer: tapeline_sequence::Limits {
@@ -529,19 +421,5 @@ mod tests {
         let error = Config::parse("market.toml", &text).map(|_| ()).expect_err("too short");
         let wanted = format!("market.toml: line {line}: [gateways] has silence-ms = 5");
         assert!(error.to_string().starts_with(&wanted), "{error}");
-    }
-
-    #[test]
-    fn sessions_of_ones_own_follow_each_other() {
-        let turns = |second: &str| {
-            format!(
-                "[[instrument]]\nid = 1\nname = \"A\"\n[day]\nsessions = \"turns\"\nlength-s = 300\n\
-                 [[day.turn]]\nat-s = 0\nsession = \"opening-call\"\nrandom-s = 5\n\
-                 [[day.turn]]\nat-s = 20\nsession = \"{second}\"\n"
-            )
-        };
-        let plan = |second| Config::parse("x", &turns(second)).expect("good").plan();
-        assert!(matches!(plan("regular"), Ok(Plan::Schedule { day_s: 300, .. })));
-        assert!(plan("closing-call").is_err());
     }
 }

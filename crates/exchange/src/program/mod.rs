@@ -2,6 +2,7 @@
 
 mod cme;
 mod config;
+mod day;
 mod demo;
 mod failure;
 mod feed;

@@ -17,7 +17,7 @@ const KEPT: usize = 2;
 const MAGIC: &str = "TAPESNAP";
 
 /// Another layout of the state is another version.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 
 message! {
     /// What a snapshot begins with.

@@ -12,6 +12,7 @@ mod fix_gateways;
 mod flows;
 mod gateways;
 mod handlers;
+mod intraday;
 mod killed;
 mod layouts;
 mod nasdaq;

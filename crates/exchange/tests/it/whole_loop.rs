@@ -178,13 +178,22 @@ impl World {
     /// The book of the item, which the publisher's too, is the engine's.
     fn is_as_the_engine(&mut self) {
         let engine = self.market.engine();
+        let is_shown = engine.session_of(self.book) != Some(Session::IntradayCall);
         for (side, item_side) in [(Side::Buy, ItemSide::Bid), (Side::Sell, ItemSide::Ask)] {
+            let book = self.handler.feed.book(ITEM).expect("the item");
+            if !is_shown {
+                let best = engine.best_limit(self.book, side);
+                let best = best.and_then(|best| Some((best.price?.0 * 10, best.quantity)));
+                let levels: Vec<(i64, u64)> =
+                    book.levels(item_side).map(|(price, level)| (price, level.size)).collect();
+                assert_eq!((levels, book.order_count()), (Vec::from_iter(best), 0), "{side:?}");
+                continue;
+            }
             let mut depth: Vec<(u64, i64, u32)> = engine
                 .depth(self.book, side)
                 .filter_map(|depth| Some((depth.id.0, depth.price?.0 * 10, depth.quantity)))
                 .collect();
             depth.sort_unstable();
-            let book = self.handler.feed.book(ITEM).expect("the item");
             let orders: Vec<(u64, i64, u32)> = book
                 .orders()
                 .filter(|(_, order)| order.side == item_side)
@@ -246,10 +255,14 @@ impl World {
         self.does(&Command::New(order));
     }
 
-    fn day(&mut self, orders: usize, mut check: impl FnMut(&mut Self)) {
-        for session in
-            [Session::OpeningCall, Session::Regular, Session::ClosingCall, Session::MarketClose]
-        {
+    fn day(&mut self, orders: usize, check: impl FnMut(&mut Self)) {
+        let sessions =
+            [Session::OpeningCall, Session::Regular, Session::ClosingCall, Session::MarketClose];
+        self.day_of(&sessions, orders, check);
+    }
+
+    fn day_of(&mut self, sessions: &[Session], orders: usize, mut check: impl FnMut(&mut Self)) {
+        for session in sessions.iter().copied() {
             self.begins(session);
             for _ in 0..if session == Session::MarketClose { 0 } else { orders } {
                 self.trade();
@@ -260,11 +273,21 @@ impl World {
     }
 }
 
+/// A day with an auction within it, of which the best prices are told and no orders.
+const WITH_AUCTION: [Session; 6] = [
+    Session::OpeningCall,
+    Session::Regular,
+    Session::IntradayCall,
+    Session::Regular,
+    Session::ClosingCall,
+    Session::MarketClose,
+];
+
 #[test]
 fn at_every_moment_the_items_are_the_engines_book() {
     for seed in 1..=5 {
         let mut world = World::new(seed, 0);
-        world.day(400, World::is_as_the_engine);
+        world.day_of(&WITH_AUCTION, 400, World::is_as_the_engine);
         assert_eq!(world.handler.staled, 0);
         world.settle();
         let trades = world.handler.feed.book(ITEM).expect("the item").trades().count;
@@ -277,7 +300,7 @@ fn what_two_lines_lose_is_healed() {
     for seed in 1..=10 {
         let mut world = World::new(seed, 10 * (seed % 5));
         let mut turn = 0;
-        world.day(300, |world| {
+        world.day_of(&WITH_AUCTION, 300, |world| {
             turn += 1;
             if turn % 7 == 0 {
                 world.answer();

@@ -4,6 +4,7 @@ mod auctions;
 mod breaker;
 mod closing_price;
 mod extensions;
+mod intraday;
 mod model;
 mod no_allocation;
 mod offset;

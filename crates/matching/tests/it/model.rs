@@ -54,6 +54,11 @@ enum Told {
         id: OrderId,
         shown: u32,
     },
+    /// Others see it again behind an auction.
+    Again {
+        id: OrderId,
+        shown: u32,
+    },
     Refused,
 }
 
@@ -61,9 +66,116 @@ enum Told {
 struct Model {
     orders: Vec<Plain>,
     time: u64,
+    /// Orders are collected.
+    is_call: bool,
+    /// The price of the last trade.
+    last: Option<i64>,
 }
 
 impl Model {
+    /// A call begins, or ends with an auction.
+    fn turn(&mut self) -> Vec<Told> {
+        self.is_call = !self.is_call;
+        if self.is_call {
+            return Vec::new();
+        }
+        let mut told = Vec::new();
+        if let Some((price, volume)) = self.auction() {
+            self.trade_all(price, volume, &mut told);
+            self.last = Some(price);
+        }
+        for side in Side::BOTH {
+            let again = self.shown(side).into_iter();
+            told.extend(again.map(|order| Told::Again { id: order.id, shown: order.shown }));
+        }
+        told
+    }
+
+    /// What buyers want and sellers give at a price.
+    fn wanted(&self, price: i64) -> [u32; 2] {
+        let at = |side, is_within: &dyn Fn(i64) -> bool| {
+            let orders = self.orders.iter().filter(|order| order.side == side);
+            orders.filter(|order| is_within(order.price)).map(|order| order.leaves).sum()
+        };
+        [at(Side::Buy, &|limit| limit >= price), at(Side::Sell, &|limit| limit <= price)]
+    }
+
+    /// The price of an auction, by the four rules one after another, and what trades.
+    fn auction(&self) -> Option<(i64, u32)> {
+        let volume = |price: i64| self.wanted(price).into_iter().min().unwrap_or(0);
+        let surplus = |price: i64| {
+            let [bought, sold] = self.wanted(price);
+            i64::from(bought) - i64::from(sold)
+        };
+        let mut prices: Vec<i64> = self.orders.iter().map(|order| order.price).collect();
+        prices.sort_unstable();
+        let most = prices.iter().map(|price| volume(*price)).max().filter(|most| *most > 0)?;
+        prices.retain(|price| volume(*price) == most);
+        let least = prices.iter().map(|price| surplus(*price).abs()).min()?;
+        prices.retain(|price| surplus(*price).abs() == least);
+        let (lowest, highest) = (*prices.first()?, *prices.last()?);
+        let last_bought = prices.iter().rfind(|price| surplus(**price) > 0).copied();
+        let first_sold = prices.iter().find(|price| surplus(**price) < 0).copied();
+        let price = match (last_bought, first_sold) {
+            (Some(_), None) => highest,
+            (None, Some(_)) => lowest,
+            _ => {
+                let (from, to) = (last_bought.unwrap_or(lowest), first_sold.unwrap_or(highest));
+                self.last.map_or(from, |last| last.clamp(from, to))
+            }
+        };
+        Some((price, most))
+    }
+
+    /// Both sides by price, what is shown before what is not, and time.
+    fn trade_all(&mut self, price: i64, volume: u32, told: &mut Vec<Told>) {
+        let (mut left, mut empty) = (volume, Vec::new());
+        while left > 0 {
+            let heads = Side::BOTH.map(|side| {
+                let orders = self.orders.iter().enumerate();
+                let of_side = orders.filter(|(_, order)| order.side == side);
+                let rank = |order: &Plain| {
+                    let price = if side == Side::Sell { order.price } else { -order.price };
+                    (price, order.shown == 0, order.since)
+                };
+                let first = of_side.min_by_key(|(_, order)| rank(order));
+                first.map(|(at, _)| at).expect("both sides have the volume")
+            });
+            let part = |at: usize| {
+                let order = &self.orders[at];
+                if order.shown > 0 { order.shown } else { order.leaves }
+            };
+            let quantity = left.min(part(heads[0])).min(part(heads[1]));
+            left -= quantity;
+            for at in heads {
+                let order = &mut self.orders[at];
+                order.leaves -= quantity;
+                order.filled += quantity;
+                if order.shown > 0 {
+                    order.shown -= quantity;
+                    if order.shown == 0 && order.leaves > 0 {
+                        empty.push(order.id);
+                    }
+                }
+            }
+            let [taker, maker] = heads.map(|at| self.orders[at].id);
+            told.push(Told::Trade { maker, taker, price, quantity });
+            self.orders.retain(|order| order.leaves > 0);
+        }
+        self.show_next(empty, told);
+    }
+
+    /// Icebergs show another part.
+    fn show_next(&mut self, empty: Vec<OrderId>, told: &mut Vec<Told>) {
+        for id in empty {
+            let Some(order) = self.orders.iter_mut().find(|order| order.id == id) else { continue };
+            order.shown = order.peak.min(order.leaves);
+            self.time += 1;
+            order.since = self.time;
+            told.push(Told::Shows { id, shown: order.shown });
+        }
+    }
+
     /// Where the order stands that a taker meets next: by price, what is shown
     /// before what is not, and time.
     fn next_maker(&self, taker: &Plain) -> Option<usize> {
@@ -98,20 +210,20 @@ impl Model {
             maker.filled += quantity;
             taker.leaves -= quantity;
             taker.filled += quantity;
+            self.last = Some(price);
             told.push(Told::Trade { maker: maker_id, taker: taker.id, price, quantity });
             self.orders.retain(|order| order.leaves > 0);
         }
-        for id in empty {
-            let Some(order) = self.orders.iter_mut().find(|order| order.id == id) else { continue };
-            order.shown = order.peak.min(order.leaves);
-            self.time += 1;
-            order.since = self.time;
-            told.push(Told::Shows { id, shown: order.shown });
-        }
+        self.show_next(empty, told);
     }
 
     fn run(&mut self, mut order: Plain, is_at_once: bool, told: &mut Vec<Told>) {
-        self.aggress(&mut order, told);
+        if self.is_call && is_at_once {
+            return told.push(Told::Refused);
+        }
+        if !self.is_call {
+            self.aggress(&mut order, told);
+        }
         if order.leaves == 0 {
             return;
         }
@@ -155,7 +267,7 @@ impl Model {
         let mut order = self.orders.remove(at);
         (order.leaves, order.price, order.peak) = (leaves, price, peak);
         order.shown = peak;
-        if self.next_maker(&order).is_some() {
+        if !self.is_call && self.next_maker(&order).is_some() {
             self.run(order, false, &mut told);
             return told;
         }
@@ -176,11 +288,16 @@ impl Model {
     }
 
     fn depth(&self, side: Side) -> Vec<(i64, u32)> {
+        self.shown(side).iter().map(|order| (order.price, order.shown)).collect()
+    }
+
+    /// The orders of a side that others see, the best first.
+    fn shown(&self, side: Side) -> Vec<&Plain> {
         let mut shown: Vec<&Plain> =
             self.orders.iter().filter(|order| order.side == side && order.shown > 0).collect();
         let sign = if side == Side::Buy { -1 } else { 1 };
         shown.sort_by_key(|order| (sign * order.price, order.since));
-        shown.iter().map(|order| (order.price, order.shown)).collect()
+        shown
     }
 }
 
@@ -202,6 +319,9 @@ fn told(event: &Event) -> Option<Told> {
         Event::TradeCancelled { orders, .. } => {
             Told::Untraded { filled: orders.map(|of| of.is_alive().then_some(of.order.filled)) }
         }
+        Event::ShownAgain { order, shown, .. } => {
+            Told::Again { id: order.id, shown: shown.quantity }
+        }
         Event::Refused { .. } => Told::Refused,
         _ => return None,
     })
@@ -210,10 +330,22 @@ fn told(event: &Event) -> Option<Told> {
 /// What is done next; numbers of orders are places among all that came.
 #[derive(Clone, Debug)]
 enum Step {
-    New { is_buy: bool, price: i64, quantity: u32, display: u8, is_at_once: bool },
+    New {
+        is_buy: bool,
+        price: i64,
+        quantity: u32,
+        display: u8,
+        is_at_once: bool,
+    },
     Cancel(usize),
-    Amend { which: usize, quantity: u32, price: i64 },
+    Amend {
+        which: usize,
+        quantity: u32,
+        price: i64,
+    },
     CancelTrade(usize),
+    /// The call of an auction within the day begins, or ends.
+    Turn,
 }
 
 fn step(spread: i64) -> impl Strategy<Value = Step> {
@@ -227,10 +359,11 @@ fn step(spread: i64) -> impl Strategy<Value = Step> {
     });
     let amend = (any::<usize>(), 1..150_u32, 100..100 + spread);
     prop_oneof![
-        6 => new,
-        2 => any::<usize>().prop_map(Step::Cancel),
-        1 => any::<usize>().prop_map(Step::CancelTrade),
-        2 => amend.prop_map(|(which, quantity, price)| Step::Amend { which, quantity, price }),
+        12 => new,
+        4 => any::<usize>().prop_map(Step::Cancel),
+        2 => any::<usize>().prop_map(Step::CancelTrade),
+        1 => Just(Step::Turn),
+        4 => amend.prop_map(|(which, quantity, price)| Step::Amend { which, quantity, price }),
     ]
 }
 
@@ -292,7 +425,7 @@ impl Pair {
     fn properties(&self) {
         let best = |side| self.engine.best(self.book, side).and_then(|best| best.price);
         if let (Some(bid), Some(ask)) = (best(Side::Buy), best(Side::Sell)) {
-            assert!(bid < ask, "the book is crossed: {bid} {ask}");
+            assert!(bid < ask || self.model.is_call, "the book is crossed: {bid} {ask}");
         }
         assert_eq!(self.bought[0], self.bought[1], "as much is bought as sold");
         assert_eq!(self.engine.alive() as usize, self.model.orders.len());
@@ -316,7 +449,8 @@ impl Pair {
                 }
                 self.engine_does(&Command::New(order));
                 let id = taker_of(self.events.first()?);
-                self.ids.push(id);
+                self.ids.extend(id);
+                let id = id.unwrap_or_default();
                 let plain = Plain {
                     id,
                     side,
@@ -329,6 +463,16 @@ impl Pair {
                 };
                 let mut told = Vec::new();
                 self.model.run(plain, is_at_once, &mut told);
+                Some(told)
+            }
+            Step::Turn => {
+                let told = self.model.turn();
+                let session = match self.model.is_call {
+                    true => Session::IntradayCall,
+                    false => Session::Regular,
+                };
+                let (book, cause) = (self.book, Cause::Scheduled);
+                self.engine_does(&Command::Session { book, session, cause });
                 Some(told)
             }
             Step::Cancel(which) => {
@@ -366,11 +510,12 @@ impl Pair {
     }
 }
 
-/// The order that a command brought in, by its first event.
-fn taker_of(event: &Event) -> OrderId {
+/// The order that a command brought in, by its first event, if it was taken.
+fn taker_of(event: &Event) -> Option<OrderId> {
     match event {
-        Event::Rested { order, .. } | Event::Ended { order, .. } => order.id,
-        Event::Traded { taker, .. } => taker.id,
+        Event::Rested { order, .. } | Event::Ended { order, .. } => Some(order.id),
+        Event::Traded { taker, .. } => Some(taker.id),
+        Event::Refused { .. } => None,
         other => panic!("a new order begins with {other:?}"),
     }
 }

@@ -83,7 +83,7 @@ impl Flow {
             _ => {}
         }
         let now_s = (NOON_S + self.step / 50) as u32;
-        order.time_in_force = match self.draw(15) {
+        order.time_in_force = match self.draw(16) {
             0 => TimeInForce::UntilTime(now_s + self.draw(20) as u32),
             1 => TimeInForce::UntilDay(now_s + 86_400),
             2 => TimeInForce::AtClosing,
@@ -93,6 +93,7 @@ impl Flow {
             6 => TimeInForce::AtClosingVolume,
             7 => TimeInForce::FromClosingVolume,
             8 => TimeInForce::AtClosingPrice,
+            9 => TimeInForce::NextIntraday,
             _ => TimeInForce::Day,
         };
         order.self_match = match self.draw(6) {
@@ -110,7 +111,8 @@ impl Flow {
         let now_ns = NOON_S * SECOND_NS + self.step * SECOND_NS / 50;
         let session = match self.step % 4_000 {
             1 | 2 => Some(Session::OpeningCall),
-            500 | 501 => Some(Session::Regular),
+            500 | 501 | 1_800 | 1_801 => Some(Session::Regular),
+            1_500 | 1_501 => Some(Session::IntradayCall),
             3_000 | 3_001 => Some(Session::ClosingCall),
             3_300 | 3_301 => Some(Session::ClosingPrice),
             3_800 | 3_801 => Some(Session::PostClose),
@@ -186,7 +188,7 @@ fn an_engine_that_is_restored_goes_on_with_the_same_events() {
     let mut second = engine();
     let (mut events, mut same) = (Vec::new(), Vec::new());
     let (mut trades, mut most, mut saves, mut cancelled) = (0, 0, 0, 0);
-    let (mut breaks, mut extensions, mut at_close, mut pegged) = (0, 0, 0, 0);
+    let (mut breaks, mut extensions, mut at_close, mut pegged, mut again) = (0, 0, 0, 0, 0);
     for step in 0..80_000 {
         // In every session, and in the middle of everything.
         if step % 157 == 0 {
@@ -214,11 +216,14 @@ fn an_engine_that_is_restored_goes_on_with_the_same_events() {
         at_close += events.iter().filter(is_at_close).count();
         let is_pegged = |event: &&Event| matches!(event, Event::Traded { part: Part::Pegged, .. });
         pegged += events.iter().filter(is_pegged).count();
+        let is_again = |event: &&Event| matches!(event, Event::ShownAgain { .. });
+        again += events.iter().filter(is_again).count();
         most = most.max(first.alive());
         flow.note(&events);
     }
     assert!(trades > 5_000 && most > 300 && saves > 200, "{trades} trades, {most} orders");
-    assert!(breaks > 20, "{breaks} circuit breaks");
+    assert!(breaks > 10, "{breaks} circuit breaks");
+    assert!(again > 100, "{again} orders shown again behind auctions");
     assert!(extensions > 10 && at_close > 100, "{extensions} extensions, {at_close} at the close");
     assert!(pegged > 50, "{pegged} trades with pegged orders");
     assert!(cancelled > 500, "{cancelled} trades were cancelled");

@@ -260,6 +260,9 @@ impl Market {
                 assert!(is_new, "each part has a new id");
                 format!("{name} shows {} leaves {}", Self::shown(shown), order.leaves)
             }
+            Event::ShownAgain { order, shown, .. } => {
+                format!("{} shown again {}", self.name(order), Self::shown(shown))
+            }
             Event::Repriced { order, shown, .. } => {
                 format!("{} repriced {}", self.name(order), Self::shown(shown))
             }

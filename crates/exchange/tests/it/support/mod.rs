@@ -151,6 +151,10 @@ fn published(message: &Mitch) -> Option<String> {
             format!("Q {}@{}{}", trade.quantity, trade.price.0, cancelled(trade.flags))
         }
         Mitch::AuctionInfo(info) => format!("I {}@{}", info.paired, info.price.0),
+        Mitch::OrderBookClear(_) => "y".to_owned(),
+        Mitch::TopOfBook(top) => {
+            format!("q {}@{} {}@{}", top.bid_size, top.bid.0, top.ask_size, top.ask.0)
+        }
         Mitch::SymbolStatus(status) => format!("H {}", char::from(status.status)),
         Mitch::Statistics(said) => format!("w {} {}", char::from(said.kind), said.price.0),
         _ => return None,
