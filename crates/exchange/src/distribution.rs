@@ -416,8 +416,10 @@ const fn auction_type(session: Session) -> u8 {
     match session {
         Session::ClosingCall => b'C',
         Session::BreakerCall => b'A',
-        Session::Halt | Session::ResumeCall => b'E',
+        Session::Halt | Session::Pause | Session::ResumeCall => b'E',
         Session::IntradayCall => b'G',
+        Session::EdspCall => b'B',
+        Session::PeriodicCall => b'F',
         _ => b'O',
     }
 }

@@ -254,7 +254,7 @@ fn note_state(of: &mut Instrument, message: &Message) {
         }
         Message::SymbolStatus(said) => {
             state.session = market_state::word(said.status);
-            if !matches!(said.status, b'a' | b'd' | b'e' | b'f' | b'G') {
+            if !matches!(said.status, b'a' | b'd' | b'e' | b'f' | b'G' | b'q' | b'r') {
                 state.indicative = None;
             }
             if said.status == b'w' {

@@ -80,6 +80,8 @@ pub(crate) const fn word(status: u8) -> &'static str {
         b'e' => "AESP",
         b'f' => "RCALL",
         b'G' => BEST_ONLY,
+        b'q' => "EDSP",
+        b'r' => "PERI",
         b'l' => "PAUSE",
         _ => "OTHER",
     }

@@ -32,6 +32,13 @@ pub enum Session {
     /// Within the day orders are collected for one price. Of the book the best prices are
     /// shown and nothing else ("level 1").
     IntradayCall = b'G',
+    /// Within the day orders are collected for one price, by which derivatives are settled
+    /// ("exchange delivery settlement price").
+    EdspCall = b'q',
+    /// Within the day orders are collected for one price, again and again.
+    PeriodicCall = b'r',
+    /// Stopped by operators: nothing.
+    Pause = b'l',
 }
 
 /// Why a session begins; the numbers are the reasons of Symbol Status.
@@ -51,7 +58,7 @@ pub enum Cause {
 
 impl Session {
     /// All there are.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 14] = [
         Self::Closed,
         Self::OpeningCall,
         Self::Regular,
@@ -63,6 +70,9 @@ impl Session {
         Self::BreakerCall,
         Self::ResumeCall,
         Self::IntradayCall,
+        Self::EdspCall,
+        Self::PeriodicCall,
+        Self::Pause,
     ];
 
     /// Its character in market data.
@@ -89,13 +99,16 @@ impl Session {
             Self::BreakerCall => "circuit breaker call",
             Self::ResumeCall => "resume call",
             Self::IntradayCall => "intraday auction call",
+            Self::EdspCall => "EDSP auction call",
+            Self::PeriodicCall => "periodic auction call",
+            Self::Pause => "paused",
         }
     }
 
     /// Orders are collected, and matched when it ends.
     #[inline]
     pub const fn is_call(self) -> bool {
-        self.is_open_call() || matches!(self, Self::IntradayCall)
+        self.is_open_call() || self.is_call_within_day()
     }
 
     /// A call that takes all orders but those that must trade at once.
@@ -104,8 +117,19 @@ impl Session {
         matches!(self, Self::OpeningCall | Self::ClosingCall | Self::BreakerCall | Self::ResumeCall)
     }
 
+    /// The call of an auction that interrupts regular trading by the schedule.
+    #[inline]
+    pub const fn is_call_within_day(self) -> bool {
+        matches!(self, Self::IntradayCall | Self::EdspCall | Self::PeriodicCall)
+    }
+
+    /// Trading is stopped by operators.
+    pub const fn is_stopped(self) -> bool {
+        matches!(self, Self::Halt | Self::Pause)
+    }
+
     /// New orders are taken, whatever they are; [`ClosingPrice`](Self::ClosingPrice) and
-    /// [`IntradayCall`](Self::IntradayCall) take those that are for it.
+    /// [calls within the day](Self::is_call_within_day) take those that are for it.
     #[inline]
     pub const fn takes_orders(self) -> bool {
         matches!(self, Self::Regular) || self.is_open_call()
@@ -114,9 +138,8 @@ impl Session {
     /// Orders can be cancelled.
     #[inline]
     pub const fn takes_cancels(self) -> bool {
-        let is_apart =
-            matches!(self, Self::Halt | Self::ClosingPrice | Self::PostClose | Self::IntradayCall);
-        self.takes_orders() || is_apart
+        let takes_few = matches!(self, Self::Halt | Self::ClosingPrice | Self::PostClose);
+        self.takes_orders() || takes_few || self.is_call_within_day()
     }
 
     /// Of the book, market data has the best prices and no orders.
@@ -134,45 +157,56 @@ impl Session {
     /// The session that follows this one, if it may.
     ///
     /// ```text
-    ///  to:            w  a  T  d  u  b  c  H  e  f  G
-    ///  Closed       w .  s  o  .  .  .  .  .  .  .  .  s  by the schedule or by operators
-    ///  OpeningCall  a .  .  s  .  .  .  o  o  .  .  .  o  by operators only
-    ///  Regular      T .  .  .  s  .  .  o  o  p  .  s  p  by a price outside of what is tolerated
-    ///  ClosingCall  d .  .  .  .  s  s  s  o  .  .  .
-    ///  ClosingPrice u .  .  .  .  .  s  s  .  .  .  .
-    ///  PostClose    b .  .  .  .  .  .  s  .  .  .  .
-    ///  MarketClose  c s  .  .  .  .  .  .  .  .  .  .
-    ///  Halt         H .  o  o  o  .  s  s  .  .  o  o
-    ///  BreakerCall  e .  .  s  s  .  .  o  o  .  .  s
-    ///  ResumeCall   f .  .  o  s  .  .  o  o  .  .  s
-    ///  IntradayCall G .  .  s  .  .  .  o  o  .  .  .
+    ///  to:            w  a  T  d  u  b  c  H  e  f  G  q  r  l
+    ///  Closed       w .  s  o  .  .  .  .  .  .  .  .  .  .  .  s  by the schedule or by operators
+    ///  OpeningCall  a .  .  s  .  .  .  o  o  .  .  .  .  .  o  o  by operators only
+    ///  Regular      T .  .  .  s  .  .  o  o  p  .  s  s  s  o  p  by a price that is not tolerated
+    ///  ClosingCall  d .  .  .  .  s  s  s  o  .  .  .  .  .  o
+    ///  ClosingPrice u .  .  .  .  .  s  s  .  .  .  .  .  .  .
+    ///  PostClose    b .  .  .  .  .  .  s  .  .  .  .  .  .  .
+    ///  MarketClose  c s  .  .  .  .  .  .  .  .  .  .  .  .  .
+    ///  Halt         H .  o  o  o  .  s  s  .  .  o  o  o  o  o
+    ///  BreakerCall  e .  .  s  s  .  .  o  o  .  .  s  s  s  o
+    ///  ResumeCall   f .  .  o  s  .  .  o  o  .  .  s  s  s  o
+    ///  IntradayCall G .  .  s  .  .  .  o  o  .  .  .  .  .  o
+    ///  EdspCall     q .  .  s  .  .  .  o  o  .  .  .  .  .  o
+    ///  PeriodicCall r .  .  s  .  .  .  o  o  .  .  .  .  .  o
+    ///  Pause        l .  o  o  o  .  s  s  o  .  o  o  o  o  .
     /// ```
     ///
     /// # Errors
     /// The table has no such step for this cause.
     pub fn followed_by(self, to: Self, cause: Cause) -> Result<Self, InstrumentError> {
         use Session::{
-            BreakerCall, Closed, ClosingCall, ClosingPrice, Halt, IntradayCall, MarketClose,
-            OpeningCall, PostClose, Regular, ResumeCall,
+            BreakerCall, Closed, ClosingCall, ClosingPrice, EdspCall, Halt, IntradayCall,
+            MarketClose, OpeningCall, Pause, PeriodicCall, PostClose, Regular, ResumeCall,
         };
         let is_operator = cause == Cause::Operator;
         let may = match (self, to) {
             (Closed, OpeningCall)
-            | (OpeningCall | IntradayCall | BreakerCall, Regular)
-            | (Regular | BreakerCall | ResumeCall, ClosingCall | IntradayCall)
+            | (OpeningCall | BreakerCall | IntradayCall | EdspCall | PeriodicCall, Regular)
+            | (
+                Regular | BreakerCall | ResumeCall,
+                ClosingCall | IntradayCall | EdspCall | PeriodicCall,
+            )
             | (ClosingCall, ClosingPrice)
-            | (ClosingCall | ClosingPrice | Halt, PostClose)
-            | (ClosingCall | ClosingPrice | PostClose | Halt, MarketClose)
+            | (ClosingCall | ClosingPrice | Halt | Pause, PostClose)
+            | (ClosingCall | ClosingPrice | PostClose | Halt | Pause, MarketClose)
             | (MarketClose, Closed) => true,
             (Closed | ResumeCall, Regular)
             | (
-                OpeningCall | IntradayCall | Regular | BreakerCall | ResumeCall,
-                MarketClose | Halt,
+                OpeningCall | Regular | BreakerCall | ResumeCall | IntradayCall | EdspCall
+                | PeriodicCall,
+                MarketClose | Halt | Pause,
             )
-            | (ClosingCall, Halt)
-            | (Halt, OpeningCall | Regular | ClosingCall | ResumeCall | IntradayCall) => {
-                is_operator
-            }
+            | (ClosingCall, Halt | Pause)
+            | (Halt, Pause)
+            | (Pause, Halt)
+            | (
+                Halt | Pause,
+                OpeningCall | Regular | ClosingCall | ResumeCall | IntradayCall | EdspCall
+                | PeriodicCall,
+            ) => is_operator,
             (Regular, BreakerCall) => cause == Cause::PriceOutside,
             _ => false,
         };
@@ -218,11 +252,11 @@ impl Schedule {
         Ok(Self { turns })
     }
 
-    /// Why a turn takes place. A halt and its end are the operators', also where a
-    /// schedule rehearses them.
+    /// Why a turn takes place. A halt or a pause, and its end, are the operators', also where
+    /// a schedule rehearses them.
     fn cause(from: Session, to: Session) -> Cause {
-        let is_halt = [from, to].contains(&Session::Halt);
-        if is_halt { Cause::Operator } else { Cause::Scheduled }
+        let is_operators = from.is_stopped() || to.is_stopped();
+        if is_operators { Cause::Operator } else { Cause::Scheduled }
     }
 
     /// Its turns, in the order of time, and why each takes place.
@@ -290,8 +324,10 @@ mod tests {
         let causes: Vec<Cause> = day.causes().map(|(_, cause)| cause).collect();
         assert_eq!(causes[..2], [Cause::Scheduled; 2]);
         assert_eq!(causes[2..], [Cause::Operator; 2]);
-        // Nothing can be halted that is closed.
-        assert!(Schedule::new(vec![turn(1, Session::Halt)]).is_err());
+        // Nothing can be halted, or paused, that is closed.
+        for session in [Session::Halt, Session::Pause] {
+            assert!(Schedule::new(vec![turn(1, session)]).is_err());
+        }
     }
 
     #[test]
@@ -310,20 +346,36 @@ mod tests {
     }
 
     #[test]
-    fn an_intraday_auction_is_within_regular_trading() {
+    fn auctions_within_the_day_are_within_regular_trading() {
         let to = |from: Session, to, cause| from.followed_by(to, cause).is_ok();
-        let call = Session::IntradayCall;
-        for from in Session::ALL {
-            let is_within =
-                matches!(from, Session::Regular | Session::BreakerCall | Session::ResumeCall);
-            assert_eq!(to(from, call, Cause::Scheduled), is_within, "{from:?}");
-            let may = is_within || from == Session::Halt;
-            assert_eq!(to(from, call, Cause::Operator), may, "{from:?}");
+        for call in [Session::IntradayCall, Session::EdspCall, Session::PeriodicCall] {
+            for from in Session::ALL {
+                let is_within =
+                    matches!(from, Session::Regular | Session::BreakerCall | Session::ResumeCall);
+                assert_eq!(to(from, call, Cause::Scheduled), is_within, "{from:?}");
+                let may = is_within || from.is_stopped();
+                assert_eq!(to(from, call, Cause::Operator), may, "{from:?}");
+            }
+            assert!(to(call, Session::Regular, Cause::Scheduled));
+            assert!(!to(call, Session::ClosingCall, Cause::Operator), "it is matched first");
+            assert!(call.is_call() && call.takes_cancels());
+            assert!(!call.takes_orders(), "but those that are for it");
+            assert_eq!(call.shows_best_only(), call == Session::IntradayCall);
         }
-        assert!(to(call, Session::Regular, Cause::Scheduled));
-        assert!(!to(call, Session::ClosingCall, Cause::Operator), "it is matched first");
-        assert!(call.is_call() && call.takes_cancels() && call.shows_best_only());
-        assert!(!call.takes_orders(), "but those that are for it");
+    }
+
+    #[test]
+    fn a_pause_is_a_halt_in_which_nothing_can_be_done() {
+        let to = |from: Session, to, cause| from.followed_by(to, cause).is_ok();
+        let [pause, halt] = [Session::Pause, Session::Halt];
+        for other in Session::ALL.into_iter().filter(|other| !other.is_stopped()) {
+            for cause in [Cause::Operator, Cause::Scheduled, Cause::PriceOutside] {
+                assert_eq!(to(pause, other, cause), to(halt, other, cause), "to {other:?}");
+                assert_eq!(to(other, pause, cause), to(other, halt, cause), "from {other:?}");
+            }
+        }
+        assert!(to(pause, halt, Cause::Operator) && to(halt, pause, Cause::Operator));
+        assert!(!pause.takes_orders() && !pause.takes_cancels() && halt.takes_cancels());
     }
 
     #[test]

@@ -424,7 +424,9 @@ pub(crate) const fn is_for_session(
     is_plain: bool,
 ) -> bool {
     match (session, wait::class_of(time_in_force)) {
-        (Session::ClosingPrice, Some(class)) => wait::is_for(class, session),
+        (Session::ClosingPrice | Session::EdspCall | Session::PeriodicCall, Some(class)) => {
+            wait::is_for(class, session)
+        }
         (Session::IntradayCall, Some(class)) => is_plain && wait::is_for(class, session),
         (Session::IntradayCall, None) => is_plain,
         _ => false,

@@ -69,9 +69,11 @@ impl Engine {
             self.show_again(id, out);
         }
         match session {
-            Session::OpeningCall | Session::ResumeCall | Session::IntradayCall => {
-                self.release(id, out);
-            }
+            Session::OpeningCall
+            | Session::ResumeCall
+            | Session::IntradayCall
+            | Session::EdspCall
+            | Session::PeriodicCall => self.release(id, out),
             Session::ClosingCall => {
                 let book = &mut self.books[usize::from(id.0)];
                 let average = book.average.price(now_ns);
@@ -90,7 +92,7 @@ impl Engine {
                 (book.last, book.opening, book.last_auction) = (None, None, None);
                 (book.closing, book.is_closing_said) = (None, false);
             }
-            Session::Halt | Session::PostClose => {}
+            Session::Halt | Session::Pause | Session::PostClose => {}
         }
         self.expire_timed(now_ns, out);
     }

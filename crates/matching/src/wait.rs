@@ -43,6 +43,7 @@ pub(crate) const fn is_for(class: u32, session: Session) -> bool {
         Session::ClosingCall => class != 1 && class < VOLUME,
         Session::BreakerCall | Session::ResumeCall => matches!(class, 3 | 4),
         Session::IntradayCall => matches!(class, 3 | 4 | INTRADAY),
+        Session::EdspCall | Session::PeriodicCall => class == INTRADAY,
         Session::ClosingPrice => matches!(class, VOLUME_AND_PRICE | CLOSING_PRICE),
         _ => false,
     }

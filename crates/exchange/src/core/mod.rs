@@ -24,7 +24,7 @@
 //! | `fix` | the same messages in FIX, and the sessions of who speaks it |
 //! | `cache` | the last reports, for the recovery channel |
 //! | `settling` | trades behind the match: confirmed, cancelled |
-//! | `operate` | what operators do: halts, their ends, orders and trades cancelled |
+//! | `operate` | what operators do: halts and pauses, their ends, orders and trades cancelled |
 //! | `sponsors` | who answers for firms, and stops their users when it is gone |
 //! | `standing` | one among replicas: it follows, or it leads |
 //! | `state` | all of it as bytes, for a start that does not do everything again |

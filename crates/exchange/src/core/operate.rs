@@ -1,4 +1,4 @@
-//! What operators do with a market: halt it, have it go on, cancel orders and trades.
+//! What operators do with a market: halt or pause it, have it go on, cancel orders and trades.
 //!
 //! Each is an entry, as orders are, so that replicas and replays do the same at the same
 //! place. What trading goes on with is what the day has when operators ask.
@@ -28,7 +28,9 @@ pub enum Scope {
 pub enum Operation {
     /// Trading stops: orders can be cancelled, and nothing else.
     Halt(Scope),
-    /// Behind a halt, orders are collected for one price until trading goes on.
+    /// Trading stops, and orders cannot be cancelled either.
+    Pause(Scope),
+    /// Behind a halt or a pause, orders are collected for one price until trading goes on.
     Call(Scope),
     /// Trading goes on with the session that the day is in; what was collected in a
     /// [call](Self::Call) is matched first.
@@ -99,6 +101,7 @@ impl Exchange {
     fn operated(&self, operation: Operation) -> Result<Operated, OperateError> {
         Ok(match operation {
             Operation::Halt(scope) => Operated::begin(Session::Halt, scope),
+            Operation::Pause(scope) => Operated::begin(Session::Pause, scope),
             Operation::Call(scope) => Operated::begin(Session::ResumeCall, scope),
             Operation::Resume(scope) => Operated::begin(self.gate.day.session(), scope),
             Operation::CancelOrders(scope, None) => Operated::of(CANCEL_ORDERS, scope),

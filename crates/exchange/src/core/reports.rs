@@ -476,8 +476,9 @@ impl<O: Outputs> Reporter<'_, O> {
             let instrument = self.instrument(book);
             tracing::warn!(instrument, "circuit breaker: a price too far from those before");
         }
-        let is_news =
-            |session| matches!(session, Session::Halt | Session::BreakerCall | Session::ResumeCall);
+        let is_news = |session: Session| {
+            session.is_stopped() || matches!(session, Session::BreakerCall | Session::ResumeCall)
+        };
         if is_news(session) || is_news(before) {
             self.news(book, session);
         }

@@ -58,11 +58,14 @@ pub(crate) enum SessionName {
     OpeningCall,
     Regular,
     IntradayAuction,
+    EdspAuction,
+    PeriodicAuction,
     ClosingCall,
     ClosingPrice,
     PostClose,
     MarketClose,
     Halt,
+    Pause,
 }
 
 impl Default for DaySection {
@@ -90,11 +93,14 @@ impl TurnSection {
             SessionName::OpeningCall => Session::OpeningCall,
             SessionName::Regular => Session::Regular,
             SessionName::IntradayAuction => Session::IntradayCall,
+            SessionName::EdspAuction => Session::EdspCall,
+            SessionName::PeriodicAuction => Session::PeriodicCall,
             SessionName::ClosingCall => Session::ClosingCall,
             SessionName::ClosingPrice => Session::ClosingPrice,
             SessionName::PostClose => Session::PostClose,
             SessionName::MarketClose => Session::MarketClose,
             SessionName::Halt => Session::Halt,
+            SessionName::Pause => Session::Pause,
         };
         Turn { at_s: self.at_s, session, random_s: self.random_s }
     }
@@ -178,12 +184,22 @@ mod tests {
         };
         assert_eq!(sessions("sessions = \"sets\""), "aTdubcw");
         assert_eq!(sessions("sessions = \"sets\"\nintraday-auction = true"), "aTGTdubcw");
-        let turns = ["opening-call", "regular", "intraday-auction", "regular"];
+        let turns = [
+            "opening-call",
+            "regular",
+            "intraday-auction",
+            "regular",
+            "edsp-auction",
+            "regular",
+            "periodic-auction",
+            "pause",
+            "regular",
+        ];
         let turns = (0..)
             .zip(turns)
             .map(|(at, session)| format!("[[turn]]\nat-s = {at}\nsession = \"{session}\"\n"));
         let turns: String = turns.collect();
-        assert_eq!(sessions(&format!("sessions = \"turns\"\n{turns}")), "aTGT");
+        assert_eq!(sessions(&format!("sessions = \"turns\"\n{turns}")), "aTGTqTrlT");
         let open = day("intraday-auction = true");
         let (at, what) = open.fault().expect("it is open all day");
         assert!(at > 0 && what.contains("sessions = \"sets\""), "{at} {what}");

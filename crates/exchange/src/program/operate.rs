@@ -1,7 +1,7 @@
 //! What operators say at the admin port of an exchange that runs.
 //!
 //! ```text
-//! halt [INSTRUMENT]                          call [INSTRUMENT]     resume [INSTRUMENT]
+//! halt [INSTRUMENT]     pause [INSTRUMENT]     call [INSTRUMENT]     resume [INSTRUMENT]
 //! cancel-orders [INSTRUMENT] [user NAME]     cancel-order ID       cancel-trade ID
 //! ```
 
@@ -9,8 +9,8 @@ use tapeline_exchange::{Operation, Scope};
 use tapeline_layout::Text;
 
 /// What is understood, for who said something else.
-pub(super) const HELP: &str = "an exchange understands: halt [INSTRUMENT], call [INSTRUMENT], \
-    resume [INSTRUMENT], cancel-orders [INSTRUMENT] [user NAME], cancel-order ID, \
+pub(super) const HELP: &str = "an exchange understands: halt [INSTRUMENT], pause [INSTRUMENT], \
+    call [INSTRUMENT], resume [INSTRUMENT], cancel-orders [INSTRUMENT] [user NAME], cancel-order ID, \
     cancel-trade ID; an INSTRUMENT is the id of one, and without one all are meant";
 
 /// Reads words.
@@ -21,6 +21,7 @@ pub(super) fn operation(words: &[String]) -> Result<Operation, String> {
     let fault = |what: &str| format!("{what}; {HELP}");
     match words[..] {
         ["halt", ref rest @ ..] => Ok(Operation::Halt(scope(rest).map_err(|it| fault(&it))?)),
+        ["pause", ref rest @ ..] => Ok(Operation::Pause(scope(rest).map_err(|it| fault(&it))?)),
         ["call", ref rest @ ..] => Ok(Operation::Call(scope(rest).map_err(|it| fault(&it))?)),
         ["resume", ref rest @ ..] => Ok(Operation::Resume(scope(rest).map_err(|it| fault(&it))?)),
         ["cancel-orders", ref rest @ .., "user", name] => {
@@ -69,6 +70,7 @@ mod tests {
         for (line, operation) in [
             ("halt", Operation::Halt(Scope::All)),
             ("halt 7", Operation::Halt(Scope::Instrument(7))),
+            ("pause 7", Operation::Pause(Scope::Instrument(7))),
             ("call 7", Operation::Call(Scope::Instrument(7))),
             ("resume", Operation::Resume(Scope::All)),
             ("cancel-orders", Operation::CancelOrders(Scope::All, None)),

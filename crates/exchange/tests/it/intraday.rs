@@ -104,6 +104,33 @@ fn last_auction_type(venue: &Venue) -> u8 {
 }
 
 #[test]
+fn each_auction_has_its_type_in_market_data() {
+    for (call, status, kind) in
+        [(Session::EdspCall, "H q", b'B'), (Session::PeriodicCall, "H r", b'F')]
+    {
+        let turns =
+            [(1, Session::OpeningCall), (2, Session::Regular), (5, call), (8, Session::Regular)];
+        let turn = |(at_s, session)| Turn { at_s, session, random_s: 0 };
+        let schedule = Schedule::new(turns.map(turn).to_vec()).expect("in order");
+        let plan = Plan::Schedule { schedule, day_s: 100 };
+        let mut venue = Venue::new(&ExchangeConfig { plan, ..config() });
+        let [ann, bob] = ["ANN", "BOB"].map(|name| venue.log_on(name));
+        until(&mut venue, 3);
+        venue.says(ann, &new("A1", "sell 50@10.05"));
+        venue.says(bob, &lasting("G1", "buy 20@10.05", NEXT_INTRADAY));
+        venue.lines();
+        // Its orders are shown as in other calls.
+        let lines = until(&mut venue, 6);
+        assert_eq!(lines, ["BOB < 0/0 G1 leaves 20", status, "A B 20@10.05"]);
+        venue.says(bob, &new("B1", "buy 20@10.05"));
+        assert_eq!(venue.lines(), ["BOB < 8/8 B1 leaves 0 code 20001"]);
+        let lines = until(&mut venue, 9);
+        assert_eq!(lines[2..], ["C 20", "C 20", "Q 20@10.05", "H T"]);
+        assert_eq!(last_auction_type(&venue), kind);
+    }
+}
+
+#[test]
 fn by_fix_it_is_time_in_force_8() {
     let mut venue = Venue::new(&short_day());
     let mut ann = Client::log_on(&mut venue, "ANN");

@@ -65,6 +65,24 @@ fn a_halt_stops_trading_and_a_call_behind_it_finds_one_price() {
 }
 
 #[test]
+fn in_a_pause_orders_stay_as_they_are_until_it_is_over() {
+    let mut venue = Venue::new(&open());
+    let [ann, bob] = ["ANN", "BOB"].map(|name| venue.log_on(name));
+    venue.says(ann, &new("A1", "sell 100@10.25"));
+    venue.lines();
+    assert_eq!(venue.operate(Operation::Pause(VODAFONE)), ["H l"]);
+    venue.says(bob, &new("B1", "buy 10@10.25"));
+    assert_eq!(venue.lines(), ["BOB < 8/8 B1 leaves 0 code 20001"]);
+    venue.says(ann, &cancel("A2", "A1"));
+    assert_eq!(venue.lines(), ["ANN < 9 A2 20001 app 1"]);
+    assert_eq!(venue.operate(Operation::Resume(VODAFONE)), ["H T"]);
+    venue.says(bob, &new("B2", "buy 10@10.25"));
+    assert!(venue.lines().contains(&"BOB < F/2 B2 leaves 0 10@10.25 R".to_owned()));
+    venue.operate(Operation::Pause(VODAFONE));
+    assert_eq!(venue.operate(Operation::Call(VODAFONE)), ["H f"], "or by a call");
+}
+
+#[test]
 fn orders_and_users_are_cancelled_with_the_reason_that_it_was_the_exchange() {
     let mut venue = Venue::new(&open());
     let [ann, bob] = ["ANN", "BOB"].map(|name| venue.log_on(name));

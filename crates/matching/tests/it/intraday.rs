@@ -1,4 +1,4 @@
-//! Auctions within the day, in the middle of regular trading.
+//! Auctions within the day, in the middle of regular trading; pauses.
 
 use tapeline_instrument::{AuctionLimits, Cause, Session, Side, Tolerances};
 use tapeline_matching::{Config, Kind, NewOrder, TimeInForce};
@@ -239,4 +239,78 @@ fn what_is_halted_in_it_goes_on_with_it() {
     assert_eq!(market.begin(Session::Regular), ["refused 20009"], "operators end a halt");
     assert_eq!(market.by(Session::IntradayCall, Cause::Operator), ["intraday auction call"]);
     assert_eq!(market.begin(Session::Regular)[0], "B 10@10.00 S auction leaves 0 0");
+}
+
+#[test]
+fn edsp_and_periodic_auctions_take_orders_for_them_alone_and_the_book_takes_part() {
+    for call in [Session::EdspCall, Session::PeriodicCall] {
+        let mut market = Market::new(Session::Regular);
+        market.buy("B", "100@10");
+        market.order("G1", Side::Sell, "30@9.90", lasting(TimeInForce::NextIntraday));
+        market.order("next", Side::Sell, "30@9.90", lasting(TimeInForce::NextAuction));
+        market.order("every", Side::Sell, "30@9.90", lasting(TimeInForce::EveryAuction));
+        assert_eq!(market.begin(call), [call.name(), "G1 wakes 30@9.90 leaves 30"]);
+        for time_in_force in [
+            TimeInForce::Day,
+            TimeInForce::NextAuction,
+            TimeInForce::EveryAuction,
+            TimeInForce::AtClosing,
+            TimeInForce::ImmediateOrCancel,
+        ] {
+            let said = market.order("X", Side::Sell, "10@10", lasting(time_in_force));
+            assert_eq!(said, ["refused 20001"], "{time_in_force:?}");
+        }
+        assert_eq!(market.sell("X", "10"), ["refused 20001"]);
+        let said = market.order("G2", Side::Sell, "50", lasting(TimeInForce::NextIntraday));
+        assert_eq!(said, ["G2 rests 50@market leaves 50"]);
+        // What the call does not take is not amended in it, but can be cancelled.
+        assert_eq!(market.amend("B", firm(2), "90@10", |_| {}), ["refused 20001"]);
+        let said = market.amend("G1", firm(1), "40@9.90", |_| {});
+        assert_eq!(said, ["G1 amended 40@9.90 leaves 40 lost"]);
+        assert_eq!(market.cancel("next", firm(1)), ["next cancelled 30, 0 done"]);
+        assert_eq!(market.tick(SECOND_NS), ["indicative 90@10.00"]);
+        assert_eq!(
+            market.begin(Session::Regular),
+            [
+                "B 50@10.00 G2 auction leaves 50 0",
+                "B 40@10.00 G1 auction leaves 10 0",
+                "auction 90@10.00",
+                "regular trading",
+            ]
+        );
+        assert_eq!(market.book(), ["10@10.00", ""]);
+    }
+}
+
+#[test]
+fn in_a_pause_nothing_comes_changes_or_goes_and_what_was_collected_is_matched_behind_it() {
+    let mut market = Market::new(Session::OpeningCall);
+    market.buy("B", "10@10");
+    market.sell("S", "10@9");
+    assert_eq!(market.by(Session::Pause, Cause::Scheduled), ["refused 20009"]);
+    assert_eq!(market.by(Session::Pause, Cause::Operator), ["paused"]);
+    assert_eq!(market.sell("X", "10@10"), ["refused 20001"]);
+    assert_eq!(market.amend("B", firm(2), "5@10", |_| {}), ["refused 20001"]);
+    assert_eq!(market.cancel("B", firm(2)), ["refused 20001"]);
+    assert_eq!(market.begin(Session::Regular), ["refused 20009"], "operators end it");
+    assert_eq!(market.by(Session::ResumeCall, Cause::Operator), ["resume call"]);
+    assert_eq!(market.by(Session::Pause, Cause::Operator), ["paused"]);
+    let said = market.by(Session::Regular, Cause::Operator);
+    assert_eq!(said, ["B 10@9.00 S auction leaves 0 0", "auction 10@9.00", "regular trading"]);
+    // The day ends it, too.
+    market.buy("B2", "10@10");
+    market.by(Session::Pause, Cause::Operator);
+    assert_eq!(
+        market.begin(Session::MarketClose),
+        ["market close", "closing 9.00 by last", "B2 expired 10, 0 done"]
+    );
+}
+
+#[test]
+fn orders_whose_second_comes_in_a_pause_expire() {
+    let mut market = Market::new(Session::Regular);
+    let until_s = (market.now_ns / SECOND_NS + 10) as u32;
+    market.order("B", Side::Buy, "10@10", lasting(TimeInForce::UntilTime(until_s)));
+    market.by(Session::Pause, Cause::Operator);
+    assert_eq!(market.tick(20 * SECOND_NS), ["B expired 10, 0 done"]);
 }

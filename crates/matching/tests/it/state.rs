@@ -111,8 +111,10 @@ impl Flow {
         let now_ns = NOON_S * SECOND_NS + self.step * SECOND_NS / 50;
         let session = match self.step % 4_000 {
             1 | 2 => Some(Session::OpeningCall),
-            500 | 501 | 1_800 | 1_801 => Some(Session::Regular),
+            500 | 501 | 1_800 | 1_801 | 2_200 | 2_201 | 2_600 | 2_601 => Some(Session::Regular),
             1_500 | 1_501 => Some(Session::IntradayCall),
+            2_000 | 2_001 => Some(Session::EdspCall),
+            2_400 | 2_401 => Some(Session::PeriodicCall),
             3_000 | 3_001 => Some(Session::ClosingCall),
             3_300 | 3_301 => Some(Session::ClosingPrice),
             3_800 | 3_801 => Some(Session::PostClose),
