@@ -358,6 +358,7 @@ fn engine(count: usize, times: &mut Vec<u64>) -> Result<(), Failed> {
             is_named: false,
             is_random_peak: false,
             is_quote: false,
+            owner_type: OwnerType::Any,
         };
         let begun = Instant::now();
         let events = market.handle(1 + number as u64, &Asked::New(order), &mut |_| {});

@@ -7,7 +7,7 @@ use tapeline_instrument::Side;
 use crate::command::SelfMatch;
 use crate::engine::Engine;
 use crate::event::{Ending, Event, Events, Order, Part};
-use crate::ladder::{NONE, reach_of, tick_of};
+use crate::ladder::{reach_of, tick_of};
 use crate::orders::Resting;
 use crate::queues::Node;
 
@@ -247,39 +247,24 @@ impl Engine {
     pub(crate) fn is_fillable(&self, slot: Node) -> bool {
         let order = self.orders.get(slot);
         let book = &self.books[usize::from(order.book.0)];
-        let side = order.side().opposite() as usize;
-        let (shown, hidden) = (&book.shown[side], &book.unshown[side]);
         let (self_match, firm) = (self.orders.special(slot).self_match, order.owner.firm);
         let mut wanted = u64::from(order.leaves);
         // What would stop trading before it is done is not begun.
         let tolerated = book.tolerated(order.side().opposite());
-        let mut keys = (shown.best(), hidden.best());
-        loop {
-            let key = keys.0.min(keys.1);
-            if key > reach_of(order.key) || key == NONE || !tolerated.has(key) {
+        for met in self.makers_for(slot) {
+            if met.key > reach_of(order.key) || !tolerated.has(met.key) {
                 return false;
             }
-            let at_price = self.shown.at(shown, key).map(|slot| (slot, true));
-            let behind = self.unshown.at(hidden, key).map(|slot| (slot, false));
-            for (maker, is_shown) in at_price.chain(behind) {
-                let maker = self.orders.get(maker);
-                match self_match {
-                    SelfMatch::CancelIncoming if maker.owner.firm == firm => return false,
-                    SelfMatch::CancelResting if maker.owner.firm == firm => continue,
-                    _ => {}
-                }
-                let size = if is_shown { maker.shown } else { maker.leaves - maker.shown };
-                wanted = wanted.saturating_sub(size.into());
-                if wanted == 0 {
-                    return true;
-                }
+            match self_match {
+                SelfMatch::CancelIncoming if met.firm == firm => return false,
+                SelfMatch::CancelResting if met.firm == firm => continue,
+                _ => {}
             }
-            if keys.0 == key {
-                keys.0 = shown.next(&self.shown, key);
-            }
-            if keys.1 == key {
-                keys.1 = hidden.next(&self.unshown, key);
+            wanted = wanted.saturating_sub(met.size.into());
+            if wanted == 0 {
+                return true;
             }
         }
+        false
     }
 }

@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 
 use crate::book::{Book, stop_key};
-use crate::command::{Passive, Replace, TimeInForce};
+use crate::command::{OwnerType, Passive, Replace, TimeInForce};
 use crate::engine::Engine;
 use crate::enter::is_for_session;
 use crate::event::{Entry, Event, Events};
@@ -23,6 +23,7 @@ struct Change {
     leaves: u32,
     display: u32,
     time_in_force: TimeInForce,
+    owner_type: OwnerType,
 }
 
 impl Engine {
@@ -78,7 +79,8 @@ impl Engine {
         let is_time_changed = time_in_force != special.time_in_force;
         let display = replace.display.min(leaves);
         debug_assert!(!is_time_changed || order.is_special(), "only special orders have a time");
-        Ok(Change { key, stop_key, leaves, display, time_in_force })
+        let owner_type = special.owner_type;
+        Ok(Change { key, stop_key, leaves, display, time_in_force, owner_type })
     }
 
     fn apply<E: Events>(
@@ -107,7 +109,10 @@ impl Engine {
         }
         let book = &self.books[usize::from(before.book.0)];
         let is_regular = book.session == Session::Regular;
-        let is_crossing = book.best(before.side().opposite()) <= reach_of(change.key);
+        let is_crossing = match change.owner_type {
+            OwnerType::Any => book.best(before.side().opposite()) <= reach_of(change.key),
+            _ => self.best_for(slot) <= reach_of(change.key),
+        };
         let is_conditional = change.key != before.key && replace.passive != Passive::No;
         if is_regular && (is_crossing || is_conditional) {
             self.say_amended(slot, displayed, false, true, out);

@@ -3,6 +3,7 @@
 use tapeline_instrument::{Instrument, OrderId, Price, Session, Side, Tick};
 
 use crate::average::Average;
+use crate::command::OwnerType;
 use crate::event::Shown;
 use crate::extend::Extension;
 use crate::ladder::{Ladder, MARKET, NONE, key_of, tick_of};
@@ -17,6 +18,8 @@ pub(crate) struct Book {
     pub(crate) shown: [Ladder; 2],
     /// Hidden orders and the hidden parts of icebergs, by side.
     pub(crate) unshown: [Ladder; 2],
+    /// Hidden orders that trade with those of retail investors alone, by side.
+    pub(crate) provided: [Ladder; 2],
     /// Stop orders that wait, by side and stop price, the next to be elected
     /// first.
     pub(crate) stops: [Ladder; 2],
@@ -62,6 +65,7 @@ impl Book {
             session: Session::Closed,
             shown: pair(),
             unshown: pair(),
+            provided: pair(),
             stops: pair(),
             pegged: pair(),
             middle: None,
@@ -80,6 +84,19 @@ impl Book {
             closing: None,
             is_closing_said: false,
         }
+    }
+
+    /// Where what is not shown of an order stands.
+    #[inline]
+    pub(crate) const fn unshown_of(&mut self, side: Side, owner_type: OwnerType) -> &mut Ladder {
+        match owner_type {
+            OwnerType::RetailProvider => &mut self.provided[side as usize],
+            OwnerType::Any | OwnerType::Retail => &mut self.unshown[side as usize],
+        }
+    }
+
+    pub(crate) fn has_providers(&self) -> bool {
+        self.provided.iter().any(|ladder| ladder.best() != NONE)
     }
 
     /// The best key of a side, shown or not.

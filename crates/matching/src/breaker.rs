@@ -83,17 +83,16 @@ impl Engine {
     ) -> Option<Ending> {
         let order = self.orders.get(slot);
         let (id, maker) = (order.book, order.side().opposite());
-        let book = &self.books[usize::from(id.0)];
-        let tolerated = book.tolerated(maker);
+        let tolerated = self.books[usize::from(id.0)].tolerated(maker);
         let mut summed = Summed { out, quantity: 0, value: 0 };
-        let ending = match book.best(maker) >= tolerated.from {
-            true => self.walk(now_ns, slot, reach.min(tolerated.to), &mut summed),
+        let ending = match self.best_for(slot) >= tolerated.from {
+            true => self.walk_by_owner(now_ns, slot, reach.min(tolerated.to), &mut summed),
             false => None,
         };
         let (quantity, value) = (summed.quantity, summed.value);
         self.books[usize::from(id.0)].average.add(now_ns, quantity, value);
-        let would_go_on = self.books[usize::from(id.0)].best(maker) <= reach;
-        if would_go_on && ending.is_none() && self.orders.get(slot).leaves > 0 {
+        let is_left = ending.is_none() && self.orders.get(slot).leaves > 0;
+        if is_left && self.best_for(slot) <= reach {
             self.trip(now_ns, id, out);
         }
         ending

@@ -117,6 +117,33 @@ pub enum SelfMatch {
     CancelResting,
 }
 
+/// For whom an order is, where that decides whom it trades with (MIT203, `OwnerType`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum OwnerType {
+    /// For anybody.
+    #[default]
+    Any = 0,
+    /// For a retail investor: it trades with everybody, and with who provides liquidity to
+    /// such alone.
+    Retail = 1,
+    /// It provides liquidity to retail investors, and trades with these alone.
+    RetailProvider = 2,
+}
+
+impl OwnerType {
+    /// Whether orders for both may trade with each other.
+    #[inline]
+    pub const fn may_meet(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::RetailProvider, other) | (other, Self::RetailProvider) => {
+                matches!(other, Self::Retail)
+            }
+            _ => true,
+        }
+    }
+}
+
 /// An order that comes in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewOrder {
@@ -147,6 +174,8 @@ pub struct NewOrder {
     pub is_random_peak: bool,
     /// It is one side of a quote, which mass cancels of orders leave alone.
     pub is_quote: bool,
+    /// For whom it is.
+    pub owner_type: OwnerType,
 }
 
 impl NewOrder {
@@ -172,6 +201,7 @@ impl NewOrder {
             is_named: false,
             is_random_peak: false,
             is_quote: false,
+            owner_type: OwnerType::Any,
         }
     }
 }

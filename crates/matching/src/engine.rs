@@ -286,7 +286,8 @@ impl Engine {
             self.shown.push(&mut book.shown[side], key, slot);
         }
         if is_partly_hidden {
-            self.unshown.push(&mut book.unshown[side], key, slot);
+            let ladder = book.unshown_of(order.side(), self.orders.special(slot).owner_type);
+            self.unshown.push(ladder, key, slot);
         }
     }
 
@@ -308,7 +309,8 @@ impl Engine {
             self.shown.remove(&mut book.shown[side], slot);
         }
         if order.has_unshown() && order.leaves > order.shown {
-            self.unshown.remove(&mut book.unshown[side], slot);
+            let ladder = book.unshown_of(order.side(), self.orders.special(slot).owner_type);
+            self.unshown.remove(ladder, slot);
         }
     }
 

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use tapeline_instrument::{OrderId, Price, Session};
 
 use crate::book::{Book, stop_key};
-use crate::command::{Kind, NewOrder, Passive, SelfMatch, TimeInForce};
+use crate::command::{Kind, NewOrder, OwnerType, Passive, SelfMatch, TimeInForce};
 use crate::engine::Engine;
 use crate::event::{Ending, Entry, Event, Events, Shown};
 use crate::ladder::{MARKET, NONE, key_of, reach_of};
@@ -122,6 +122,7 @@ impl Engine {
     fn conditions(&self, now_ns: u64, new: &NewOrder, book: &Book) -> Result<(), Refusal> {
         let is_simple = new.time_in_force == TimeInForce::Day
             && new.passive == Passive::No
+            && new.owner_type == OwnerType::Any
             && matches!(new.kind, Kind::Limit(_));
         if is_simple { Ok(()) } else { self.special_conditions(now_ns, new, book) }
     }
@@ -141,6 +142,7 @@ impl Engine {
             && !(is_stop && (is_for_auctions || is_at_once))
             && !(is_market && new.display < new.quantity)
             && (new.time_in_force != Time::UntilCancelled || self.config.takes_until_cancelled);
+        let is_fine = is_fine && (new.owner_type != OwnerType::RetailProvider || may_provide(new));
         if !is_fine || !goes_together(new) {
             return Err(Refusal::Conditions);
         }
@@ -166,7 +168,8 @@ impl Engine {
             || new.time_in_force != TimeInForce::Day
             || place.stop_key != 0
             || place.has_more
-            || new.self_match != SelfMatch::Allowed;
+            || new.self_match != SelfMatch::Allowed
+            || new.owner_type != OwnerType::Any;
         if is_special {
             traits = traits.displaying(new.display, new.quantity).special();
             traits = traits.pegged(matches!(new.kind, Kind::Pegged { .. }));
@@ -197,6 +200,7 @@ impl Engine {
             min_quantity: more.min_quantity,
             meets_pegged: more.meets_pegged,
             offset_bp: more.offset_bp,
+            owner_type: new.owner_type,
         };
         if let TimeInForce::UntilTime(at_s) = new.time_in_force {
             self.timed.push(Reverse((at_s, id)));
@@ -258,16 +262,19 @@ impl Engine {
         if !self.may_rest_at(book, &order, passive) {
             return self.end(slot, Ending::Passive, out);
         }
-        let time_in_force = match order.is_special() {
-            true => self.orders.special(slot).time_in_force,
-            false => TimeInForce::Day,
+        let special = match order.is_special() {
+            true => *self.orders.special(slot),
+            false => Special::default(),
         };
+        let time_in_force = special.time_in_force;
         if time_in_force == TimeInForce::FillOrKill && !self.is_fillable(slot) {
             return self.end(slot, Ending::Expired, out);
         }
-        let meets_pegged = order.is_special() && self.orders.special(slot).meets_pegged;
-        let own = if meets_pegged { self.meet_pegged(now_ns, slot, out) } else { None };
-        let ending = own.or_else(|| self.aggress(now_ns, slot, out));
+        let own = if special.meets_pegged { self.meet_pegged(now_ns, slot, out) } else { None };
+        let ending = own.or_else(|| match special.owner_type {
+            OwnerType::Any => self.aggress(now_ns, slot, out),
+            _ => self.aggress_by_owner(now_ns, slot, out),
+        });
         let is_at_once = order.key == MARKET
             || matches!(time_in_force, TimeInForce::ImmediateOrCancel | TimeInForce::FillOrKill);
         if self.orders.get(slot).leaves == 0 {
@@ -334,7 +341,8 @@ fn plain_limit(new: &NewOrder) -> Option<Price> {
     let is_plain = new.time_in_force == TimeInForce::Day
         && new.passive == Passive::No
         && new.display == new.quantity
-        && new.self_match == SelfMatch::Allowed;
+        && new.self_match == SelfMatch::Allowed
+        && new.owner_type == OwnerType::Any;
     match new.kind {
         Kind::Limit(limit) if is_plain => Some(limit),
         _ => None,
@@ -407,6 +415,22 @@ fn goes_together(new: &NewOrder) -> bool {
         Kind::Offset { .. } => new.time_in_force == Time::AtClosing && is_plain,
         _ => true,
     }
+}
+
+/// What somebody who provides liquidity to retail investors may ask for: a pegged order, a
+/// hidden one with a limit, or one that trades at once.
+fn may_provide(new: &NewOrder) -> bool {
+    use TimeInForce as Time;
+    let is_plain = new.passive == Passive::No && !new.is_random_peak && !new.is_named;
+    let is_at_once = matches!(new.time_in_force, Time::ImmediateOrCancel | Time::FillOrKill);
+    let is_hidden = new.display == 0 && wait::class_of(new.time_in_force).is_none();
+    is_plain
+        && match new.kind {
+            Kind::Pegged { .. } => true,
+            Kind::Limit(_) | Kind::OrPegged { limit: Some(_) } => is_at_once || is_hidden,
+            Kind::Market | Kind::OrPegged { limit: None } => is_at_once,
+            Kind::Stop(_) | Kind::StopLimit { .. } | Kind::Offset { .. } => false,
+        }
 }
 
 /// Whether a session that takes few orders takes this one.

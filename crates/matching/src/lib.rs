@@ -44,6 +44,7 @@
 //! | closing prices without an auction | `average` |
 //! | trading at the closing price | `closing` |
 //! | orders at the middle of the spread | `pegged` |
+//! | retail investors, and who provides liquidity to them | `retail` |
 //! | orders at a distance from the last price | `offset` |
 //!
 //! What an order costs: two or three cache lines (its own, its neighbour's in
@@ -69,6 +70,7 @@ mod orders;
 mod pegged;
 mod queues;
 mod refusal;
+mod retail;
 mod session;
 mod state;
 mod uncross;
@@ -77,8 +79,8 @@ mod wait;
 pub use auction::{AuctionBook, AuctionLevel, Uncross};
 pub use book::{Best, Depth};
 pub use command::{
-    BookId, Command, Kind, MassCancel, NewOrder, Owner, Passive, Replace, SelfMatch, TimeInForce,
-    TradeCancel,
+    BookId, Command, Kind, MassCancel, NewOrder, Owner, OwnerType, Passive, Replace, SelfMatch,
+    TimeInForce, TradeCancel,
 };
 pub use engine::{Config, Engine};
 pub use event::{Ending, Entry, Event, Events, FoundBy, Order, Part, Shown, Undone};

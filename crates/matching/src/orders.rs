@@ -2,7 +2,7 @@
 
 use tapeline_instrument::{OrderId, Side};
 
-use crate::command::{BookId, Owner, TimeInForce};
+use crate::command::{BookId, Owner, OwnerType, TimeInForce};
 use crate::event::Order;
 use crate::queues::Node;
 
@@ -180,6 +180,7 @@ pub(crate) struct Special {
     pub(crate) meets_pegged: bool,
     /// How far its limit is from the last price, in hundredths of a per cent.
     pub(crate) offset_bp: Option<i32>,
+    pub(crate) owner_type: OwnerType,
 }
 
 /// All orders that are alive, by slot.
@@ -250,6 +251,13 @@ impl Orders {
 
     pub(crate) fn special_mut(&mut self, slot: Node) -> &mut Special {
         &mut self.special[slot as usize]
+    }
+
+    /// For whom an order is.
+    #[inline]
+    pub(crate) fn owner_type(&self, slot: Node) -> OwnerType {
+        let is_special = self.get(slot).is_special();
+        if is_special { self.special(slot).owner_type } else { OwnerType::Any }
     }
 
     #[inline]

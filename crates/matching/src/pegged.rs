@@ -172,7 +172,8 @@ impl Engine {
         all(Side::Buy).find_map(|buyer| {
             let seller = all(Side::Sell).find(|seller| {
                 let quantity = self.orders.get(buyer).leaves.min(self.orders.get(*seller).leaves);
-                [buyer, *seller].iter().all(|slot| self.is_enough(*slot, quantity))
+                self.may_meet(buyer, *seller)
+                    && [buyer, *seller].iter().all(|slot| self.is_enough(*slot, quantity))
             })?;
             Some((buyer, seller))
         })
@@ -203,8 +204,8 @@ impl Engine {
             let leaves = self.orders.get(slot).leaves;
             let quantity = leaves.min(resting.leaves);
             let book = &self.books[usize::from(order.book.0)];
-            if leaves == 0 || !book.is_within(&resting, middle) || !self.is_enough(maker, quantity)
-            {
+            let is_within = book.is_within(&resting, middle) && self.may_meet(slot, maker);
+            if leaves == 0 || !is_within || !self.is_enough(maker, quantity) {
                 continue;
             }
             match self_match {

@@ -84,7 +84,10 @@ impl Engine {
                 self.time_call(now_ns, id);
                 self.release(id, out);
             }
-            Session::Regular => self.elect(now_ns, id, out),
+            Session::Regular => {
+                self.meet_providers(now_ns, id, out);
+                self.elect(now_ns, id, out);
+            }
             Session::ClosingPrice => self.begin_closing_price(now_ns, id, out),
             Session::MarketClose => self.end_day(now_ns, id, before, out),
             Session::Closed => {

@@ -7,7 +7,7 @@ use tapeline_instrument::{OrderId, Price, Session};
 use tapeline_layout::{Sections, append_section, message};
 
 use crate::average::Minute;
-use crate::command::{BookId, Owner, SelfMatch, TimeInForce};
+use crate::command::{BookId, Owner, OwnerType, SelfMatch, TimeInForce};
 use crate::engine::Engine;
 use crate::extend::Extension;
 use crate::ladder::{Ladder, NONE};
@@ -97,6 +97,7 @@ message! {
         64 => offset_bp: i32,
         68 => has_offset: u8,
         69 => meets_pegged: u8,
+        70 => owner_type: u8,
     }
 }
 
@@ -126,7 +127,7 @@ message! {
 }
 
 /// The ladders of a book, in an order that stays.
-const LADDERS: u8 = 9;
+const LADDERS: u8 = 11;
 
 /// The codes of times in force; another version may add some.
 const fn code_of(time_in_force: TimeInForce) -> (u8, u32) {
@@ -166,6 +167,11 @@ fn time_in_force_of(code: u8, at_s: u32) -> Option<TimeInForce> {
         13 => TimeInForce::NextIntraday,
         _ => return None,
     })
+}
+
+fn owner_type_of(code: u8) -> Option<OwnerType> {
+    let all = [OwnerType::Any, OwnerType::Retail, OwnerType::RetailProvider];
+    all.into_iter().find(|known| *known as u8 == code)
 }
 
 fn self_match_of(code: u8) -> Option<SelfMatch> {
@@ -258,6 +264,7 @@ impl Engine {
             offset_bp: special.offset_bp.unwrap_or_default(),
             has_offset: u8::from(special.offset_bp.is_some()),
             meets_pegged: u8::from(special.meets_pegged),
+            owner_type: special.owner_type as u8,
         }
     }
 
@@ -269,6 +276,7 @@ impl Engine {
             2 | 3 => (&self.unshown, &book.unshown[side]),
             4 | 5 => (&self.unshown, &book.stops[side]),
             7 | 8 => (&self.unshown, &book.pegged[usize::from(ladder - 7)]),
+            9 | 10 => (&self.unshown, &book.provided[usize::from(ladder - 9)]),
             _ => (&self.unshown, &book.waiting),
         }
     }
@@ -399,6 +407,7 @@ impl Engine {
             min_quantity: state.min_quantity,
             meets_pegged: state.meets_pegged != 0,
             offset_bp: (state.has_offset != 0).then_some(state.offset_bp),
+            owner_type: owner_type_of(state.owner_type)?,
         };
         self.index.insert(id, state.slot);
         Some(())
@@ -416,6 +425,7 @@ impl Engine {
             4 | 5 => (&mut self.unshown, &mut book.stops[side]),
             6 => (&mut self.unshown, &mut book.waiting),
             7 | 8 => (&mut self.unshown, &mut book.pegged[usize::from(at.ladder - 7)]),
+            9 | 10 => (&mut self.unshown, &mut book.provided[usize::from(at.ladder - 9)]),
             _ => return None,
         };
         (at.key <= crate::ladder::WORST).then(|| queues.push(ladder, at.key, at.slot))

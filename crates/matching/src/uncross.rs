@@ -211,7 +211,8 @@ impl Engine {
             }
         }
         if !was_shown && order.leaves == 0 {
-            self.unshown.remove(&mut book.unshown[side], slot);
+            let ladder = book.unshown_of(order.side(), self.orders.owner_type(slot));
+            self.unshown.remove(ladder, slot);
         }
         let shown = self.orders.shown_id(slot);
         Half { order: self.order(slot), shown, displays: order.shown }

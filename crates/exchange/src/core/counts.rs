@@ -119,6 +119,8 @@ counts! {
         closing_price_trades: u64 = total;
         /// Trades with pegged orders.
         pegged_trades: u64 = total;
+        /// Trades of retail investors with who provides liquidity to them alone.
+        provider_trades: u64 = total;
     }
 }
 

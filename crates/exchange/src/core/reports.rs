@@ -3,7 +3,7 @@
 use tapeline_fix::Writer;
 use tapeline_instrument::{IdSpace, OrderId, Session};
 use tapeline_layout::Text;
-use tapeline_matching::{BookId, Ending, Entry, Event, Order, Part, Refusal, Shown};
+use tapeline_matching::{BookId, Ending, Entry, Event, Order, OwnerType, Part, Refusal, Shown};
 use tapeline_ntg::client::{Cancel, CancelReplace};
 use tapeline_ntg::exchange::{CancelReject, ExecutionReport, MassCancelReport};
 use tapeline_ntg::{Input, Message};
@@ -183,6 +183,9 @@ impl<O: Outputs> Reporter<'_, O> {
         let flags = if is_at_closing { AT_CLOSING_PRICE } else { 0 };
         self.counts.closing_price_trades += u64::from(is_at_closing);
         self.counts.pegged_trades += u64::from(*part == Part::Pegged);
+        let of_provider = |kept: &Kept| kept.terms.owner_type == OwnerType::RetailProvider as u8;
+        let is_of_provider = of_provider(&taker_kept) || of_provider(self.ledger.meet(maker));
+        self.counts.provider_trades += u64::from(is_of_provider);
         let call = if let Part::Auction(call) = part { call.status() } else { 0 };
         let of_call = Trade { call, ..Trade::default() };
         let maker_kept = Kept { shown: *maker_shown, ..*self.ledger.meet(maker) };

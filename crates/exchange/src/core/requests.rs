@@ -2,7 +2,7 @@
 
 use tapeline_instrument::{OrderId, Price, Side};
 use tapeline_matching::{
-    BookId, Kind, MassCancel, NewOrder, Passive, Refusal, Replace, TimeInForce,
+    BookId, Kind, MassCancel, NewOrder, OwnerType, Passive, Refusal, Replace, TimeInForce,
 };
 use tapeline_ntg::client;
 
@@ -33,7 +33,6 @@ pub(super) fn new_order(
     user: &User,
     book: BookId,
 ) -> Result<NewOrder, Refusal> {
-    let time_in_force = time_in_force(order).filter(|_| order.owner_type == 0);
     Ok(NewOrder {
         book,
         owner: user.owner,
@@ -41,13 +40,18 @@ pub(super) fn new_order(
         kind: kind(order)?,
         quantity: order.quantity as u32,
         display: order.display as u32,
-        time_in_force: time_in_force.ok_or(Refusal::Conditions)?,
+        time_in_force: time_in_force(order).ok_or(Refusal::Conditions)?,
         passive: passive(order.passive_only),
         self_match: user.self_match,
         group: order.group_id,
         is_named: order.anonymity == 1,
         is_random_peak: order.sub_type == 51,
         is_quote: false,
+        owner_type: match order.owner_type {
+            1 => OwnerType::Retail,
+            2 => OwnerType::RetailProvider,
+            _ => OwnerType::Any,
+        },
     })
 }
 

@@ -27,6 +27,7 @@ mod recorded_trades;
 mod recording;
 mod replays;
 mod reports;
+mod retail;
 mod stages;
 mod standing;
 mod support;

@@ -57,8 +57,6 @@ fn what_is_pegged_rests_unseen_and_trades_at_the_middle() {
     );
     venue.says(bob, &pegged("P4", "sell 20", |order| order.pegged_instruction = 2));
     assert_eq!(venue.lines(), ["BOB < 8/8 P4 leaves 0 code 20005"]);
-    venue.says(bob, &pegged("P5", "sell 20", |order| order.owner_type = 1));
-    assert_eq!(venue.lines(), ["BOB < 8/8 P5 leaves 0 code 20005"], "retail is not offered");
     assert_eq!(venue.exchange.counts().pegged_trades, 2);
     let again = successor(&config, &venue);
     assert_eq!(again.exchange.position(), venue.exchange.position());

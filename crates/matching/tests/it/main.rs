@@ -10,6 +10,7 @@ mod no_allocation;
 mod offset;
 mod orders;
 mod pegged;
+mod retail;
 mod state;
 mod support;
 mod worked;

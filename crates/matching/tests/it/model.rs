@@ -4,8 +4,8 @@
 use proptest::prelude::*;
 use tapeline_instrument::{Cause, Instrument, OrderId, Price, Session, Side, TickTable};
 use tapeline_matching::{
-    BookId, Command, Config, Engine, Event, NewOrder, Owner, Passive, Replace, TimeInForce,
-    TradeCancel,
+    BookId, Command, Config, Engine, Event, NewOrder, Owner, OwnerType, Passive, Replace,
+    TimeInForce, TradeCancel,
 };
 
 use crate::support::cancel_of;
@@ -21,6 +21,14 @@ struct Plain {
     filled: u32,
     peak: u32,
     since: u64,
+    owner_type: OwnerType,
+}
+
+impl Plain {
+    /// Auctions pass it over.
+    fn is_provider(&self) -> bool {
+        self.owner_type == OwnerType::RetailProvider
+    }
 }
 
 /// The engine's events that the model has an opinion on.
@@ -88,13 +96,30 @@ impl Model {
             let again = self.shown(side).into_iter();
             told.extend(again.map(|order| Told::Again { id: order.id, shown: order.shown }));
         }
+        self.meet_providers(&mut told);
         told
+    }
+
+    /// Who provides liquidity trades with who came meanwhile, and stays where it stood.
+    fn meet_providers(&mut self, told: &mut Vec<Told>) {
+        let mut providers: Vec<Plain> =
+            self.orders.iter().filter(|order| order.is_provider()).cloned().collect();
+        providers.sort_by_key(|order| match order.side {
+            Side::Buy => (0, -order.price, order.since),
+            Side::Sell => (1, order.price, order.since),
+        });
+        for mut order in providers {
+            self.orders.retain(|other| other.id != order.id);
+            self.aggress(&mut order, told);
+            self.orders.extend((order.leaves > 0).then_some(order));
+        }
     }
 
     /// What buyers want and sellers give at a price.
     fn wanted(&self, price: i64) -> [u32; 2] {
         let at = |side, is_within: &dyn Fn(i64) -> bool| {
             let orders = self.orders.iter().filter(|order| order.side == side);
+            let orders = orders.filter(|order| !order.is_provider());
             orders.filter(|order| is_within(order.price)).map(|order| order.leaves).sum()
         };
         [at(Side::Buy, &|limit| limit >= price), at(Side::Sell, &|limit| limit <= price)]
@@ -107,7 +132,8 @@ impl Model {
             let [bought, sold] = self.wanted(price);
             i64::from(bought) - i64::from(sold)
         };
-        let mut prices: Vec<i64> = self.orders.iter().map(|order| order.price).collect();
+        let orders = self.orders.iter().filter(|order| !order.is_provider());
+        let mut prices: Vec<i64> = orders.map(|order| order.price).collect();
         prices.sort_unstable();
         let most = prices.iter().map(|price| volume(*price)).max().filter(|most| *most > 0)?;
         prices.retain(|price| volume(*price) == most);
@@ -133,7 +159,8 @@ impl Model {
         while left > 0 {
             let heads = Side::BOTH.map(|side| {
                 let orders = self.orders.iter().enumerate();
-                let of_side = orders.filter(|(_, order)| order.side == side);
+                let of_side =
+                    orders.filter(|(_, order)| order.side == side && !order.is_provider());
                 let rank = |order: &Plain| {
                     let price = if side == Side::Sell { order.price } else { -order.price };
                     (price, order.shown == 0, order.since)
@@ -185,9 +212,10 @@ impl Model {
         };
         let makers = self.orders.iter().enumerate();
         let makers = makers.filter(|(_, order)| order.side != taker.side && crosses(order));
+        let makers = makers.filter(|(_, order)| order.owner_type.may_meet(taker.owner_type));
         let rank = |order: &Plain| {
             let price = if taker.side == Side::Buy { order.price } else { -order.price };
-            (price, order.shown == 0, order.since)
+            (price, order.shown == 0, order.is_provider(), order.since)
         };
         makers.min_by_key(|(_, order)| rank(order)).map(|(at, _)| at)
     }
@@ -336,6 +364,7 @@ enum Step {
         quantity: u32,
         display: u8,
         is_at_once: bool,
+        owner_type: OwnerType,
     },
     Cancel(usize),
     Amend {
@@ -349,13 +378,21 @@ enum Step {
 }
 
 fn step(spread: i64) -> impl Strategy<Value = Step> {
-    let new = (any::<bool>(), 100..100 + spread, 1..100_u32, 0..10_u8, prop::bool::weighted(0.2));
-    let new = new.prop_map(|(is_buy, price, quantity, display, is_at_once)| Step::New {
-        is_buy,
-        price,
-        quantity,
-        display,
-        is_at_once,
+    let owner_type = prop_oneof![
+        3 => Just(OwnerType::Any),
+        1 => Just(OwnerType::Retail),
+        1 => Just(OwnerType::RetailProvider),
+    ];
+    let new = (
+        any::<bool>(),
+        100..100 + spread,
+        1..100_u32,
+        0..10_u8,
+        prop::bool::weighted(0.2),
+        owner_type,
+    );
+    let new = new.prop_map(|(is_buy, price, quantity, display, is_at_once, owner_type)| {
+        Step::New { is_buy, price, quantity, display, is_at_once, owner_type }
     });
     let amend = (any::<usize>(), 1..150_u32, 100..100 + spread);
     prop_oneof![
@@ -434,16 +471,18 @@ impl Pair {
     /// Does a step with the engine, and then with the model.
     fn both(&mut self, step: &Step) -> Option<Vec<Told>> {
         match *step {
-            Step::New { is_buy, price, quantity, display, is_at_once } => {
+            Step::New { is_buy, price, quantity, display, is_at_once, owner_type } => {
                 let side = if is_buy { Side::Buy } else { Side::Sell };
                 // Most are shown in full, some in part, some not.
                 let display = match display {
+                    // What is there for retail investors is hidden.
+                    _ if owner_type == OwnerType::RetailProvider && !is_at_once => 0,
                     0 => 0,
                     1 | 2 => (quantity / 3).max(1),
                     _ => quantity,
                 };
                 let mut order = NewOrder::limit(self.book, OWNER, side, quantity, Price(price));
-                order.display = display;
+                (order.display, order.owner_type) = (display, owner_type);
                 if is_at_once {
                     order.time_in_force = TimeInForce::ImmediateOrCancel;
                 }
@@ -460,6 +499,7 @@ impl Pair {
                     filled: 0,
                     peak: display,
                     since: 0,
+                    owner_type,
                 };
                 let mut told = Vec::new();
                 self.model.run(plain, is_at_once, &mut told);

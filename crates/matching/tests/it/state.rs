@@ -5,8 +5,8 @@ use tapeline_instrument::{
 };
 use tapeline_layout::Sections;
 use tapeline_matching::{
-    BookId, Command, Config, Engine, Event, Kind, NewOrder, Owner, Part, Passive, Replace,
-    SelfMatch, TimeInForce, TradeCancel,
+    BookId, Command, Config, Engine, Event, Kind, NewOrder, Owner, OwnerType, Part, Passive,
+    Replace, SelfMatch, TimeInForce, TradeCancel,
 };
 
 use crate::support::cancel_of;
@@ -101,6 +101,14 @@ impl Flow {
             1 => SelfMatch::CancelResting,
             _ => SelfMatch::Allowed,
         };
+        order.owner_type = match self.draw(12) {
+            0 | 1 => OwnerType::Retail,
+            2 => OwnerType::RetailProvider,
+            _ => OwnerType::Any,
+        };
+        if order.owner_type == OwnerType::RetailProvider {
+            order.display = 0;
+        }
         order.group = self.draw(3) as u8;
         order.is_named = self.draw(5) == 0;
         order
