@@ -27,7 +27,8 @@ use std::time::{Duration, Instant};
 use tapeline_exchange::Market;
 use tapeline_instrument::{Cause, Instrument, Price, Session, Side, TickTable};
 use tapeline_matching::{
-    Command as Asked, Config, Event, Kind, NewOrder, Owner, Passive, SelfMatch, TimeInForce,
+    Command as Asked, Config, Event, Kind, NewOrder, Owner, OwnerType, Passive, SelfMatch,
+    TimeInForce,
 };
 use tempfile::TempDir;
 

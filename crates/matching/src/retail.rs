@@ -198,7 +198,7 @@ impl Engine {
             part: if is_shown { Part::Shown } else { Part::Hidden },
         });
         if maker.order.leaves == 0 {
-            self.forget(maker.order.slot);
+            self.forget(maker.order.slot, maker.order.id);
         }
         None
     }
@@ -224,8 +224,9 @@ impl Engine {
             // A circuit breaker may have begun a call.
             let is_regular = self.books[usize::from(id.0)].session == Session::Regular;
             let ending = if is_regular { self.aggress_by_owner(now_ns, slot, out) } else { None };
+            let order = self.orders.get(slot);
             match ending {
-                _ if self.orders.get(slot).leaves == 0 => self.forget(slot),
+                _ if order.leaves == 0 => self.forget(slot, order.id),
                 Some(ending) => self.end(slot, ending, out),
                 None => self.link(slot),
             }
