@@ -87,6 +87,11 @@ impl Publisher {
         self.next
     }
 
+    /// The number of the oldest message that can be had again, once there is one.
+    pub fn oldest(&self) -> u32 {
+        self.next.saturating_sub(REPLAY_MESSAGES as u32).max(1)
+    }
+
     /// The books as they are behind the last message.
     pub const fn books(&self) -> &Books {
         &self.books
@@ -151,8 +156,7 @@ impl Publisher {
 
     /// The messages that can be had again, the oldest first.
     pub(crate) fn kept(&self) -> impl Iterator<Item = &[u8]> {
-        let oldest = self.next.saturating_sub(REPLAY_MESSAGES as u32).max(1);
-        (oldest..self.next).map(|number| {
+        (self.oldest()..self.next).map(|number| {
             let kept = &self.ring[number as usize % REPLAY_MESSAGES];
             &kept.bytes[..usize::from(kept.len)]
         })
@@ -245,8 +249,7 @@ impl Publisher {
         // What is in the unit that is being filled has not gone out.
         let sent = self.next.wrapping_sub(u32::from(self.count));
         let end = first.checked_add(u32::from(count)).filter(|end| *end <= sent);
-        let oldest = self.next.saturating_sub(REPLAY_MESSAGES as u32).max(1);
-        end.filter(|_| first >= oldest && count > 0).map(drop).ok_or(Refused::OutOfRange)
+        end.filter(|_| first >= self.oldest() && count > 0).map(drop).ok_or(Refused::OutOfRange)
     }
 
     /// Sends messages again, from a number on, with their numbers.
