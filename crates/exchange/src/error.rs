@@ -89,6 +89,25 @@ pub enum ExchangeError {
         /// What it was before.
         there: u64,
     },
+    /// A distribution came to other events of the same entries than its market.
+    #[error(
+        "the market and this distribution differ: up to entry {index} events come to {here:016x} \
+         here and to {there:016x} there; use the same version for both"
+    )]
+    Diverged {
+        /// Up to this entry.
+        index: u64,
+        /// The hash of the events here.
+        here: u64,
+        /// What it is there.
+        there: u64,
+    },
+    /// A market does not have its first entries any more.
+    #[error(
+        "the market keeps no journal, and its first entries are gone, so a distribution cannot \
+         begin; give the market --journal DIR, or dir in [journal]"
+    )]
+    NoPast,
     /// A configuration cannot be.
     #[error("{0}")]
     Config(String),

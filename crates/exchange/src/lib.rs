@@ -6,21 +6,25 @@
 
 mod core;
 mod distribution;
+mod distributor;
 mod error;
 mod feeding;
 mod flow;
 mod gateway;
 mod identity;
+mod kept_state;
 mod market;
 mod reference;
 mod shell;
 mod traders;
 
 pub use crate::core::{
-    Differs, Door, Exchange, ExchangeConfig, ExchangeCounts, FirmConfig, GatewayTerms, Keeping,
-    Operation, Outputs, Plan, ReaderConfig, Scope, SessionId, Stage, UserConfig,
+    Differs, DistributionTerms, Door, Exchange, ExchangeConfig, ExchangeCounts, FirmConfig,
+    GatewayTerms, Keeping, Operation, Outputs, Past, Plan, ReaderConfig, Scope, SessionId, Stage,
+    UserConfig,
 };
 pub use distribution::Distribution;
+pub use distributor::{DistributionCounts, Distributor, DistributorConfig, DistributorOutputs};
 pub use error::{ExchangeError, OperateError};
 pub use feeding::{
     Calling, CmeConfig, CmeCounts, CmeHandler, CmeLines, CmeOrigin, CmeSockets, FeedConfig,
@@ -32,7 +36,7 @@ pub use gateway::{Gateway, GatewayConfig, GatewayCounts, GatewayOutputs};
 pub use market::Market;
 pub use reference::counters_reference;
 pub use shell::{
-    GatewayVenue, GatewayVenueConfig, JournalSettings, Line, Receiver, Replayed, ReplicaSettings,
-    StageRow, Stages, Venue, VenueConfig, replay,
+    DistributorVenue, DistributorVenueConfig, GatewayVenue, GatewayVenueConfig, JournalSettings,
+    Line, Receiver, Replayed, ReplicaSettings, StageRow, Stages, Venue, VenueConfig, replay,
 };
 pub use traders::{Traded, Traders};

@@ -3,6 +3,7 @@
 use tapeline_counters::{Counted, Rowed};
 
 use crate::core::ExchangeCounts;
+use crate::distributor::DistributionCounts;
 use crate::feeding::{CmeCounts, FeedCounts, NasdaqCounts};
 use crate::gateway::GatewayCounts;
 use crate::shell::StageRow;
@@ -10,9 +11,10 @@ use crate::shell::StageRow;
 const HEAD: &str = "\
 # Counters of the exchange
 
-What `tapeline exchange run`, `demo`, `gateway`, `feed`, `nasdaq` and `cme` count, at the admin \
-port as `exchange`, `gateway`, `feed`, `nasdaq` and `cme` ([exchange.md](exchange.md)); how names \
-and kinds are to be read is said in [counters.md](counters.md).
+What `tapeline exchange run`, `demo`, `gateway`, `distribution`, `feed`, `nasdaq` and `cme` count, \
+at the admin port as `exchange`, `gateway`, `distribution`, `feed`, `nasdaq` and `cme` \
+([exchange.md](exchange.md)); how names and kinds are to be read is said in \
+[counters.md](counters.md).
 
 This page is printed by `tapeline exchange counters`.
 ";
@@ -22,6 +24,7 @@ pub fn counters_reference() -> String {
     let tables = [
         ExchangeCounts::TABLE,
         GatewayCounts::TABLE,
+        DistributionCounts::TABLE,
         FeedCounts::TABLE,
         NasdaqCounts::TABLE,
         CmeCounts::TABLE,

@@ -16,6 +16,7 @@ use super::gateways;
 use super::ledger::Kept;
 use super::reports::Asked;
 use super::requests;
+use super::sending::Sending;
 use super::users::User;
 use super::{Outputs, Stage};
 use crate::market::Telling;
@@ -88,12 +89,14 @@ impl Floor {
         for instrument in std::mem::take(&mut self.config.instruments) {
             let (id, segment) = (instrument.id.0, Text::new(&instrument.segment));
             let (mut units, mut messages) = (0, 0);
-            let hash = &mut self.hash;
+            let (hash, goes_out) = (&mut self.hash, self.sending == Sending::Live);
             let book = self.market.add(at.ns, instrument, &mut |unit| {
                 units += 1;
                 messages += u64::from(unit.get(2).copied().unwrap_or(0));
                 hash.add(unit);
-                out.publish(unit);
+                if goes_out {
+                    out.publish(unit);
+                }
             });
             self.counts.units += units;
             self.counts.messages += messages;

@@ -62,6 +62,22 @@ pub struct GatewayTerms {
     pub history: u64,
 }
 
+/// What distributions in processes of their own and their market have agreed on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DistributionTerms {
+    /// The numbers that there are, above 0.
+    pub numbers: Vec<u16>,
+    /// A link on which nothing comes for so long is broken.
+    pub silence: Duration,
+    /// A market that begins waits so long for who published before, and then publishes
+    /// itself.
+    pub grace: Duration,
+    /// Another one for each start that forgets what was before; 0 with a journal.
+    pub history: u64,
+    /// Bytes of entries that are kept in memory at least, for who is a little behind.
+    pub tail_bytes: usize,
+}
+
 /// What an exchange is made of.
 #[derive(Clone, Debug)]
 pub struct ExchangeConfig {
@@ -106,6 +122,8 @@ pub struct ExchangeConfig {
     pub max_output_bytes: usize,
     /// Gateways in processes of their own; `None`: there are none.
     pub gateways: Option<GatewayTerms>,
+    /// Distributions in processes of their own; `None`: there are none.
+    pub distribution: Option<DistributionTerms>,
 }
 
 impl Default for ExchangeConfig {
@@ -132,6 +150,7 @@ impl Default for ExchangeConfig {
             order_cache_messages: 65_000,
             max_output_bytes: 4 << 20,
             gateways: None,
+            distribution: None,
         }
     }
 }

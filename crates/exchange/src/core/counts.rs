@@ -95,6 +95,16 @@ counts! {
         /// Requests of gateways that came when their client's session was over: they are
         /// not done.
         strays: u64 = total;
+        /// Distributions in processes of their own that are linked.
+        distributions: usize = now;
+        /// Links of such distributions since the start.
+        distribution_links: u64 = total;
+        /// 1 while market data goes out from here: no distribution in a process of its own
+        /// publishes.
+        publishes: usize = now;
+        /// Messages of market data that were said again since another one had published
+        /// before.
+        messages_again: u64 = total;
         /// Units of market data.
         units: u64 = total;
         /// Bytes of them, on one line.

@@ -13,6 +13,7 @@ use tapeline_sequence::EventHash;
 use tapeline_time::Time;
 
 use super::cache::Cache;
+use super::distributors::Distributors;
 use super::fix::Desks;
 use super::gate::Checked;
 use super::gateways::Gateways;
@@ -20,6 +21,7 @@ use super::ledger::Ledger;
 use super::quotes::Quotes;
 use super::refusals::{DOWN, instrument_of};
 use super::reports::{Asked, Reporter};
+use super::sending::Sending;
 use super::sponsors::Sponsors;
 use super::trades::Trades;
 use super::users::{Readers, Users};
@@ -84,6 +86,13 @@ pub(super) struct Floor {
     /// Clients are let in.
     pub(super) is_open: bool,
     pub(super) gateways: Gateways,
+    pub(super) distributors: Distributors,
+    /// Whether market data goes out from here.
+    pub(super) sending: Sending,
+    /// More is to be said again at once.
+    pub(super) has_more_to_send: bool,
+    /// Readers are let in: what they ask for is there.
+    pub(super) has_books: bool,
     quiet: Duration,
 }
 
@@ -123,6 +132,10 @@ impl Floor {
             published: Time::ZERO,
             is_open: true,
             gateways: Gateways::new(config),
+            distributors: Distributors::new(config),
+            sending: Sending::Live,
+            has_more_to_send: false,
+            has_books: true,
             quiet: config.quiet,
         }
     }
@@ -161,8 +174,18 @@ impl Floor {
         let orders = self.market.engine().alive() as usize;
         let clients = self.users.logged_on();
         let (fix_waiting, fix_lost) = self.desks.waiting();
-        let gateways = self.gateways.linked();
-        ExchangeCounts { clients, orders, fix_waiting, fix_lost, gateways, ..self.counts }
+        let (gateways, distributions) = (self.gateways.linked(), self.distributors.linked());
+        let publishes = usize::from(self.is_live());
+        ExchangeCounts {
+            clients,
+            orders,
+            fix_waiting,
+            fix_lost,
+            gateways,
+            distributions,
+            publishes,
+            ..self.counts
+        }
     }
 
     /// When an answer of the gateway's own is made.
@@ -177,7 +200,7 @@ impl Floor {
 
     /// Nothing was published for a while.
     pub(super) fn beat(&mut self, now: Time, out: &mut impl Outputs) {
-        if now.since(self.published) >= self.quiet {
+        if now.since(self.published) >= self.quiet && self.is_live() {
             self.published = now;
             self.market.distribution().publisher().heartbeat(&mut |unit| out.publish(unit));
         }
@@ -306,6 +329,7 @@ impl Floor {
             now: at.now,
             now_ns: at.ns,
             published: &mut self.published,
+            goes_out: self.sending == Sending::Live,
             hash: Some(&mut self.hash),
             out,
         };

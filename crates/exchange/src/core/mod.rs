@@ -21,6 +21,9 @@
 //! | `quotes` | which orders are the sides of whose quote |
 //! | `requests`, `reports` | from the gateway's messages to commands, from events to its messages |
 //! | `gateways` | gateways in processes of their own: links, and who is there |
+//! | `distributors` | distributions in processes of their own: links, and who publishes |
+//! | `sending` | whether market data goes out from here, and what is said again |
+//! | `tail` | the last entries, for who is a little behind |
 //! | `fix` | the same messages in FIX, and the sessions of who speaks it |
 //! | `cache` | the last reports, for the recovery channel |
 //! | `settling` | trades behind the match: confirmed, cancelled |
@@ -40,6 +43,7 @@ mod cache;
 mod config;
 mod counts;
 mod day;
+mod distributors;
 mod fix;
 mod floor;
 mod gate;
@@ -51,10 +55,12 @@ mod quotes;
 mod refusals;
 mod reports;
 mod requests;
+mod sending;
 mod settling;
 mod sponsors;
 mod standing;
 mod state;
+mod tail;
 mod trades;
 mod users;
 
@@ -66,11 +72,13 @@ use tapeline_ntg::{Acceptor, Admission, Channel, Input, Verdict};
 use tapeline_sequence::{EventHash, Kind};
 use tapeline_time::Time;
 
-pub use config::{ExchangeConfig, FirmConfig, GatewayTerms, ReaderConfig, UserConfig};
+pub use config::{
+    DistributionTerms, ExchangeConfig, FirmConfig, GatewayTerms, ReaderConfig, UserConfig,
+};
 pub use counts::ExchangeCounts;
 pub use day::Plan;
 pub use operate::{Operation, Scope};
-pub use outputs::{Door, Keeping, Outputs, SessionId, Stage};
+pub use outputs::{Door, Keeping, Outputs, Past, SessionId, Stage};
 
 pub(crate) use fix::{
     About, LOGONS_CLOSED, MAX_UNKEPT, NOTED_EVERY, Note, Numbers, OTHER, Progress, as_native,
@@ -81,9 +89,11 @@ pub(crate) use refusals::{
     DOWN, ELSEWHERE, TOO_SLOW, down, down_as, instrument_of, request_kind, unknown,
 };
 pub(crate) use standing::Nobody;
+pub(crate) use tail::Tail;
 
 use answers::Answer;
 use day::Day;
+use distributors::Uplink;
 use fix::{CancelAsked, FixTalk};
 use floor::Floor;
 use gate::Gate;
@@ -96,6 +106,9 @@ const TICK: Duration = Duration::from_millis(10);
 /// Bytes of entries that wait to be kept; with more, clients are not read.
 const MAX_PENDING_BYTES: usize = 8 << 20;
 
+/// A reader's login is refused: what it wants is not there.
+const UNAVAILABLE: u8 = b'c';
+
 /// Who is at a connection.
 #[derive(Debug)]
 enum Seat {
@@ -104,6 +117,7 @@ enum Seat {
     Fix { acceptor: Box<tapeline_fix::Acceptor>, door: Door, answer: Option<Answer> },
     Link(Box<Link>),
     Member(Member),
+    Distributor(Box<Uplink>),
 }
 
 /// One market in one thread.
@@ -148,6 +162,7 @@ impl Exchange {
         self.ticked = now;
         self.floor.counts = ExchangeCounts::default();
         self.floor.published = now;
+        self.floor.expect_distributors(now);
         match self.gate.index() {
             0 => self.gate.open(now),
             _ => {
@@ -173,6 +188,12 @@ impl Exchange {
                 Keeping::UnderWay => {}
             }
         }
+        if self.floor.distributors.are_there() {
+            self.distribute(out);
+            self.close_slow(now, out);
+            self.floor.choose_publisher(now, out);
+            self.floor.has_more_to_send = self.floor.send_again(out);
+        }
         self.close_slow(now, out);
     }
 
@@ -184,6 +205,7 @@ impl Exchange {
             return;
         }
         while let Some(entry) = self.gate.next(index) {
+            self.floor.distributors.note(&entry);
             self.floor.apply(now, &entry, out);
             let checkpoint = self.floor.checkpoint;
             if checkpoint.index == self.floor.applied && self.has_clock() {
@@ -265,6 +287,7 @@ impl Exchange {
                 Seat::Fix { acceptor: Box::new(acceptor), door, answer: None }
             }
             Door::Gateways => Seat::Link(Box::new(Link::new(now))),
+            Door::Distribution => Seat::Distributor(Box::new(Uplink::new(now))),
         };
         self.sit_down(now, seat)
     }
@@ -311,6 +334,7 @@ impl Exchange {
             }
             Seat::Link(_) => self.link_received(now, session, bytes, out),
             Seat::Member(_) => true,
+            Seat::Distributor(_) => self.distributor_received(now, session, bytes, out),
         };
         out.reached(Stage::Asked);
         match goes_on {
@@ -347,6 +371,7 @@ impl Exchange {
             Some(Seat::Reader { .. }) => self.floor.readers.left(session),
             Some(Seat::Link(link)) => self.end_link(now, session, link),
             Some(Seat::Member(_)) => {}
+            Some(Seat::Distributor(_)) => self.end_distributor(session),
         }
         true
     }
@@ -364,7 +389,7 @@ impl Exchange {
                 FixTalk { floor, gate, now, session, door: *door, answer, out }.answer();
             }
             Seat::Member(_) => self.answer_member(now, session, out),
-            Seat::Link(_) => {}
+            Seat::Link(_) | Seat::Distributor(_) => {}
         }
     }
 
@@ -389,7 +414,7 @@ impl Exchange {
                     self.leave(now, link, out);
                     continue;
                 }
-                Some(Seat::Link(_)) => {}
+                Some(Seat::Link(_) | Seat::Distributor(_)) => {}
                 Some(Seat::Reader { .. }) | None => continue,
             }
             self.leave(now, session, out);
@@ -398,7 +423,10 @@ impl Exchange {
 
     /// When [`timeout`](Self::timeout) is to be called at the latest.
     pub fn deadline(&self) -> Time {
-        self.ticked.after(TICK)
+        match self.floor.has_more_to_send {
+            true => self.ticked,
+            false => self.ticked.after(TICK),
+        }
     }
 
     /// Time has passed: sessions of the day begin, orders expire, who is silent is
@@ -437,6 +465,7 @@ impl Exchange {
                 }
                 Some(Seat::Member(_)) => true,
                 Some(Seat::Link(_)) => self.link_timeout(now, session, out),
+                Some(Seat::Distributor(_)) => self.distributor_timeout(now, session, out),
             };
             match goes_on {
                 true => self.answer(now, session, out),
@@ -526,7 +555,10 @@ struct Reading<'t, O> {
 
 impl<O: Outputs> ServiceOutputs for Reading<'_, O> {
     fn admit(&mut self, login: &tapeline_mitch::LoginRequest) -> tapeline_mitch::Admission {
-        self.floor.readers.admit(self.session, login)
+        match self.floor.has_books {
+            true => self.floor.readers.admit(self.session, login),
+            false => tapeline_mitch::Admission::Refused(UNAVAILABLE),
+        }
     }
 
     fn send(&mut self, bytes: &[u8]) {

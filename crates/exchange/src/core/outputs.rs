@@ -23,11 +23,13 @@ pub enum Door {
     PostTrade,
     /// Gateways in processes of their own.
     Gateways,
+    /// Distributions in processes of their own.
+    Distribution,
 }
 
 impl Door {
     /// All there are.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Orders,
         Self::Recovery,
         Self::Replay,
@@ -35,6 +37,7 @@ impl Door {
         Self::Fix,
         Self::PostTrade,
         Self::Gateways,
+        Self::Distribution,
     ];
 
     /// Its name in the log and in the ready file.
@@ -47,6 +50,7 @@ impl Door {
             Self::Fix => "fix",
             Self::PostTrade => "post-trade",
             Self::Gateways => "gateways",
+            Self::Distribution => "distribution",
         }
     }
 
@@ -118,9 +122,38 @@ pub trait Outputs {
     /// What goes to this connection goes by the link of a gateway, to a client of it.
     fn route(&mut self, _session: SessionId, _link: SessionId, _client: u32) {}
 
+    /// What was kept before, for a distribution that begins late; `None`: nothing was.
+    fn past(&mut self) -> Option<&mut dyn Past> {
+        None
+    }
+
     /// Something has come so far. Who measures nothing pays nothing.
     #[inline]
     fn reached(&mut self, _stage: Stage) {}
+}
+
+/// What was kept: entries, and the states that some of them led to.
+pub trait Past {
+    /// The first entry that is there; `None`: there is none.
+    fn oldest(&mut self) -> Option<u64>;
+
+    /// Appends entries from one on, whole ones, not many more bytes than `most_bytes`, and
+    /// none if they are not there yet. They need not be committed. Each reader goes on
+    /// where it was.
+    fn entries(&mut self, reader: SessionId, from: u64, most_bytes: usize, out: &mut Vec<u8>);
+
+    /// The newest state before this entry.
+    fn newest_state(&mut self, before: u64) -> Option<u64>;
+
+    /// Appends a slice of a state. Returns whether that was the last one; `None` if it
+    /// cannot be read.
+    fn state(
+        &mut self,
+        index: u64,
+        offset: u64,
+        most_bytes: usize,
+        out: &mut Vec<u8>,
+    ) -> Option<bool>;
 }
 
 /// Whether an entry is kept.

@@ -82,6 +82,8 @@ pub(super) struct Reporter<'f, O> {
     pub(super) now: Time,
     pub(super) now_ns: u64,
     pub(super) published: &'f mut Time,
+    /// Market data goes out from here.
+    pub(super) goes_out: bool,
     /// Of all events so far; `None` where a gateway answers by itself.
     pub(super) hash: Option<&'f mut EventHash>,
     pub(super) out: &'f mut O,
@@ -132,7 +134,9 @@ impl<O: Outputs> Telling for Reporter<'_, O> {
         if let Some(hash) = &mut self.hash {
             hash.add(unit);
         }
-        self.out.publish(unit);
+        if self.goes_out {
+            self.out.publish(unit);
+        }
     }
 
     #[inline]

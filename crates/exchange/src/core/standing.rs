@@ -46,6 +46,7 @@ impl Exchange {
     pub fn lead(&mut self, now: Time, term: u32, out: &mut impl Outputs) {
         debug_assert_eq!(self.standing, Standing::Following, "it is elected once");
         self.gate.lead(now, term);
+        self.floor.expect_distributors(now);
         self.standing = Standing::Elected(u64::MAX);
         self.cycle(now, out);
         if self.standing == Standing::Elected(u64::MAX) {
@@ -98,10 +99,66 @@ impl Exchange {
 impl Exchange {
     /// Entries come in their order, before [`open`](Self::open).
     pub fn replay(&mut self, entry: &Entry<'_>, out: &mut impl Outputs) -> Result<(), Differs> {
+        self.relay(Time::ZERO, entry, out)
+    }
+
+    /// The same for an entry that has just been committed elsewhere: market data goes out,
+    /// if it does from here.
+    pub(crate) fn relay(
+        &mut self,
+        now: Time,
+        entry: &Entry<'_>,
+        out: &mut impl Outputs,
+    ) -> Result<(), Differs> {
         self.gate.resume(entry);
         self.gate.commit(entry.head().index);
-        self.floor.apply(Time::ZERO, entry, out);
+        self.floor.apply(now, entry, out);
         self.floor.differs.take().map_or(Ok(()), Err)
+    }
+}
+
+/// Market data goes out from here, or not: for a distribution in a process of its own.
+impl Exchange {
+    /// Nothing goes out, and nobody is let in who asks for it.
+    pub(crate) fn stand_aside(&mut self) {
+        self.stand_by();
+        self.floor.hold();
+        self.floor.has_books = false;
+    }
+
+    /// Whether readers are let in.
+    pub(crate) fn set_has_books(&mut self, has_books: bool) {
+        self.floor.has_books = has_books;
+    }
+
+    /// Market data goes out from here, from the message behind this one on.
+    pub(crate) fn publish_from(&mut self, sent: u32) {
+        self.floor.send_from(sent);
+    }
+
+    /// It does not any more. Returns the last message that went out.
+    pub(crate) fn hold(&mut self) -> u32 {
+        self.floor.hold()
+    }
+
+    /// The last message that went out from here, or that went out before another one began.
+    pub(crate) fn sent(&mut self) -> u32 {
+        self.floor.sent()
+    }
+
+    /// What is said again goes on, and what says that nothing is new. Returns whether there
+    /// is more.
+    pub(crate) fn go_on_publishing(&mut self, now: Time, out: &mut impl Outputs) -> bool {
+        self.floor.beat(now, out);
+        self.floor.has_more_to_send = self.floor.send_again(out);
+        self.floor.has_more_to_send
+    }
+
+    /// Everybody who is connected has to go.
+    pub(crate) fn send_away(&mut self, now: Time, out: &mut impl Outputs) {
+        for place in 0..self.seats.len() {
+            self.leave(now, SessionId(place as u32), out);
+        }
     }
 }
 

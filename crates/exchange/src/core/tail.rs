@@ -4,23 +4,42 @@ use std::collections::VecDeque;
 
 use tapeline_sequence::Entry;
 
-/// Bytes that are kept at least, if there are so many.
-const KEPT_BYTES: usize = 16 << 20;
+/// Bytes that replicas keep at least, if there are so many.
+pub(crate) const KEPT_BYTES: usize = 16 << 20;
+
+/// Room for the places of so many bytes' entries, of the usual length.
+const BYTES_OF_ENTRY: usize = 128;
 
 /// The last entries.
-#[derive(Debug, Default)]
-pub(super) struct Tail {
+#[derive(Debug)]
+pub(crate) struct Tail {
     bytes: Vec<u8>,
     /// The index of the first one, and where each begins in all bytes that ever were.
     first: u64,
     starts: VecDeque<u64>,
     /// So many bytes are gone.
     gone: u64,
+    kept_bytes: usize,
+}
+
+impl Default for Tail {
+    fn default() -> Self {
+        let (bytes, starts) = (Vec::new(), VecDeque::new());
+        Self { bytes, first: 0, starts, gone: 0, kept_bytes: KEPT_BYTES }
+    }
 }
 
 impl Tail {
+    /// One that keeps at least so many bytes, if there are so many, and has its room from
+    /// the start.
+    pub(crate) fn with_room(kept_bytes: usize) -> Self {
+        let bytes = Vec::with_capacity(2 * kept_bytes);
+        let starts = VecDeque::with_capacity(2 * kept_bytes / BYTES_OF_ENTRY);
+        Self { bytes, first: 0, starts, gone: 0, kept_bytes }
+    }
+
     /// Some entries follow the last one.
-    pub(super) fn push(&mut self, mut entries: &[u8]) {
+    pub(crate) fn push(&mut self, mut entries: &[u8]) {
         while let Some(entry) = Entry::own(entries) {
             if self.starts.is_empty() {
                 self.first = entry.head().index;
@@ -29,14 +48,16 @@ impl Tail {
             self.bytes.extend_from_slice(entry.bytes());
             entries = &entries[entry.bytes().len()..];
         }
-        if self.bytes.len() > 2 * KEPT_BYTES {
+        if self.bytes.len() > 2 * self.kept_bytes {
             self.shorten();
         }
     }
 
     fn shorten(&mut self) {
-        let most = self.gone + (self.bytes.len() - KEPT_BYTES) as u64;
-        let old = self.starts.partition_point(|start| *start < most);
+        let most = self.gone + (self.bytes.len() - self.kept_bytes) as u64;
+        // The last one stays, however long it is.
+        let last = self.starts.len().saturating_sub(1);
+        let old = self.starts.partition_point(|start| *start < most).min(last);
         let start = self.starts.get(old).copied().unwrap_or(self.gone + self.bytes.len() as u64);
         self.starts.drain(..old);
         self.first += old as u64;
@@ -44,8 +65,13 @@ impl Tail {
         self.gone = start;
     }
 
+    /// Whether it has an entry.
+    pub(crate) fn has(&self, index: u64) -> bool {
+        index.checked_sub(self.first).is_some_and(|at| at < self.starts.len() as u64)
+    }
+
     /// Entries behind this one are gone.
-    pub(super) fn cut(&mut self, last: u64) {
+    pub(crate) fn cut(&mut self, last: u64) {
         let kept = (last + 1).saturating_sub(self.first) as usize;
         if let Some(start) = self.starts.get(kept).copied() {
             self.bytes.truncate((start - self.gone) as usize);
@@ -55,7 +81,7 @@ impl Tail {
 
     /// Appends entries from this one on: at least one, not many more bytes than
     /// `most_bytes`. Returns whether it has it.
-    pub(super) fn read(&self, from: u64, most_bytes: usize, out: &mut Vec<u8>) -> bool {
+    pub(crate) fn read(&self, from: u64, most_bytes: usize, out: &mut Vec<u8>) -> bool {
         let start = from.checked_sub(self.first).and_then(|at| self.starts.get(at as usize));
         let Some(start) = start.filter(|_| !self.starts.is_empty()) else { return false };
         let mut rest = &self.bytes[(start - self.gone) as usize..];

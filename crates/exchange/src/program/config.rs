@@ -11,6 +11,7 @@ use tapeline_sequence::JournalConfig;
 
 use super::cme::CmeSection;
 use super::day::DaySection;
+use super::distributions::DistributionSection;
 use super::gateways::GatewaySection;
 use super::instruments::{self, InstrumentSection};
 use super::nasdaq::NasdaqSection;
@@ -41,6 +42,8 @@ pub(crate) struct Config {
     pub(crate) replicas: ReplicaSection,
     #[serde(default)]
     pub(crate) gateways: GatewaySection,
+    #[serde(default)]
+    pub(crate) distribution: DistributionSection,
     #[serde(default)]
     pub(crate) feed: Feed,
     /// With one of these the file may be for the feed handler of Nasdaq, or CME Group, alone.
@@ -247,7 +250,11 @@ impl Config {
         let replicas = config.replicas.members.get_ref().len();
         let of_users = config.users.iter().find_map(User::fault);
         let of_users = of_users.or_else(|| Firm::fault(&config.firms));
-        let of_parts = || config.replicas.fault().or_else(|| config.gateways.fault(replicas));
+        let of_parts = || {
+            let own = config.replicas.fault();
+            let own = own.or_else(|| config.gateways.fault(replicas));
+            own.or_else(|| config.distribution.fault(replicas))
+        };
         let own = of_users.or_else(of_parts);
         let of_nasdaq = || config.nasdaq.as_ref().and_then(NasdaqSection::fault);
         let of_cme = || config.cme.as_ref().and_then(CmeSection::fault);
@@ -308,6 +315,7 @@ impl Config {
             trades: limits.trades,
             max_output_bytes: limits.max_output_bytes,
             gateways: None,
+            distribution: None,
         };
         let ports = [
             gateway.orders_port,
@@ -316,6 +324,7 @@ impl Config {
             market_data.snapshot_port,
             gateway.fix_port,
             gateway.post_trade_port,
+            0,
             0,
         ];
         Ok(VenueConfig {
@@ -328,6 +337,7 @@ impl Config {
             replicas: None,
             gateways: None,
             busy_poll: gateway.busy_poll(),
+            distribution: None,
         })
     }
 

@@ -4,6 +4,8 @@ mod cme;
 mod config;
 mod day;
 mod demo;
+mod distribution;
+mod distributions;
 mod failure;
 mod feed;
 mod gateway;
@@ -47,6 +49,7 @@ enum Command {
     Nasdaq(nasdaq::Args),
     Cme(cme::Args),
     Gateway(gateway::Args),
+    Distribution(distribution::Args),
     Demo(demo::Args),
     Match(matching::Args),
     Replay(replay::Args),
@@ -63,6 +66,7 @@ impl Cli {
             Command::Nasdaq(args) => nasdaq::run(args),
             Command::Cme(args) => cme::run(args),
             Command::Gateway(args) => gateway::run(args),
+            Command::Distribution(args) => distribution::run(args),
             Command::Demo(args) => demo::run(args),
             Command::Match(args) => matching::run(args),
             Command::Replay(args) => replay::run(args),

@@ -71,9 +71,11 @@ pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
     }
     venue_config.replicas = config.replicas.settings(args.replica)?;
     venue_config.gateways = config.gateways.market(args.replica);
+    venue_config.distribution = config.distribution.market(args.replica);
     // Without a journal, what was before is forgotten.
     let history = venue_config.journal.as_ref().map_or(venue_config.epoch_ns, |_| 0);
     venue_config.exchange.gateways = config.gateways.terms(history);
+    venue_config.exchange.distribution = config.distribution.terms(history);
     if venue_config.replicas.is_some() && venue_config.journal.is_none() {
         let what = "--replica needs a journal of its own; give --journal DIR, or [journal] dir";
         return Err(ExchangeError::Config(what.to_owned()).into());

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use tapeline_sequence::{Entry, HEAD, MAX_ENTRY, SEGMENT_HEAD};
 
-use super::super::files;
+use super::files;
 
 /// Bytes that are looked through at one go.
 const SLICE_BYTES: usize = MAX_ENTRY;
@@ -78,6 +78,11 @@ impl CatchUp {
             }
         }
         Ok(())
+    }
+
+    /// The first entry that is there.
+    pub(super) fn oldest(&self) -> io::Result<Option<u64>> {
+        Ok(files::segments(&self.dir)?.first().copied())
     }
 
     /// The beginning of the segment that has an entry.

@@ -1,29 +1,18 @@
 //! A gateway on sockets: TCP for its clients, and the link to who leads its market.
 //!
 //! It reads, writes and knows the time; what anything means is the [`Gateway`]'s to say.
-//! Markets are dialled one after the other until one of them leads.
 
-use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use mio::net::TcpStream;
-use mio::{Interest, Token};
 use tapeline_time::Time;
 
-use super::doors::{self, Connections, Core, Doors, READ_BYTES, READS};
+use super::dialer::{Dialer, Dialled, Linked};
+use super::doors::{self, Connections, Core, Doors};
 use super::outbox::Connection;
 use crate::core::{Door, SessionId};
 use crate::error::ExchangeError;
 use crate::gateway::{Gateway, GatewayConfig, GatewayCounts, GatewayOutputs};
-
-const LINK: Token = Token(usize::MAX);
-
-/// After so long the next market is dialled.
-const REDIAL: Duration = Duration::from_millis(20);
-
-/// A market that does not answer has so long.
-const DIALLED: Duration = Duration::from_millis(500);
 
 /// Where a gateway listens, and where its market is.
 #[derive(Clone, Debug)]
@@ -50,14 +39,6 @@ pub(super) struct Sockets {
     link: Option<Dialled>,
 }
 
-/// The connection to a market.
-#[derive(Debug)]
-struct Dialled {
-    connection: Connection,
-    is_up: bool,
-    since: Time,
-}
-
 impl GatewayOutputs for Sockets {
     fn send(&mut self, session: SessionId, bytes: &[u8]) {
         self.connections.queue(session, bytes);
@@ -73,7 +54,7 @@ impl GatewayOutputs for Sockets {
 
     fn say(&mut self, bytes: &[u8]) {
         if let Some(link) = &mut self.link {
-            link.connection.queue(bytes);
+            link.queue(bytes);
         }
     }
 }
@@ -107,19 +88,35 @@ impl Core for Gateway {
     }
 }
 
+impl Linked for Gateway {
+    fn link(sockets: &mut Sockets) -> &mut Option<Dialled> {
+        &mut sockets.link
+    }
+
+    fn link_up(&mut self, now: Time, sockets: &mut Sockets) {
+        Self::link_up(self, now, sockets);
+    }
+
+    fn link_received(&mut self, now: Time, bytes: &[u8], sockets: &mut Sockets) -> bool {
+        Self::link_received(self, now, bytes, sockets)
+    }
+
+    fn link_lost(&mut self, now: Time, sockets: &mut Sockets) {
+        Self::link_lost(self, now, sockets);
+    }
+
+    fn is_link_silent(&self, now: Time) -> bool {
+        Self::is_link_silent(self, now)
+    }
+}
+
 /// A gateway on sockets.
 #[derive(Debug)]
 pub struct GatewayVenue {
     gateway: Gateway,
     doors: Doors,
     sockets: Sockets,
-    markets: Vec<SocketAddr>,
-    /// The market that is dialled next, and when one was dialled last.
-    next_market: usize,
-    dialled: Option<Time>,
-    /// The link has more to read than one turn takes.
-    has_more: bool,
-    buffer: Box<[u8]>,
+    dialer: Dialer,
 }
 
 impl GatewayVenue {
@@ -141,11 +138,7 @@ impl GatewayVenue {
             gateway: Gateway::new(config.gateway.clone()),
             doors,
             sockets: Sockets { connections, link: None },
-            markets: config.markets.clone(),
-            next_market: 0,
-            dialled: None,
-            has_more: false,
-            buffer: vec![0; READ_BYTES].into(),
+            dialer: Dialer::new(&config.markets),
         })
     }
 
@@ -168,92 +161,16 @@ impl GatewayVenue {
 
     /// One turn at `now`: waits for up to `most` for something to come, and does it.
     pub fn turn(&mut self, now: Time, most: Duration, clock: impl Fn() -> Time) {
-        let most = if self.has_more { Duration::ZERO } else { most };
-        self.doors.wait(now, most, &self.gateway);
+        self.doors.wait(now, self.dialer.most(most), &self.gateway);
         let now = clock();
         self.sockets.connections.now = now;
-        self.look_at_link(now);
+        self.dialer.look(now, &self.doors, &mut self.gateway, &mut self.sockets);
         self.doors.serve(now, &mut self.gateway, &mut self.sockets);
         self.flush(now);
     }
 
-    /// Dials who may lead, and reads what it says.
-    fn look_at_link(&mut self, now: Time) {
-        let Some(link) = &mut self.sockets.link else { return self.dial(now) };
-        if !link.is_up {
-            match link.connection.is_connected() {
-                Ok(true) => {
-                    link.is_up = true;
-                    self.has_more = true;
-                    self.gateway.link_up(now, &mut self.sockets);
-                }
-                Ok(false) if now.since(link.since) < DIALLED => return,
-                Ok(false) | Err(_) => return self.sockets.link = None,
-            }
-        }
-        let came = self.doors.came_at(LINK);
-        if came.is_some() || self.has_more {
-            self.read_link(now, came == Some(true));
-        }
-        if self.gateway.is_link_silent(now) {
-            tracing::warn!("nothing comes from the market any more");
-            self.hang_up(now);
-        }
-    }
-
-    fn read_link(&mut self, now: Time, is_ending: bool) {
-        self.has_more = true;
-        for _ in 0..READS {
-            let Some(link) = &mut self.sockets.link else { return self.has_more = false };
-            match link.connection.read(&mut self.buffer) {
-                Ok(0) => return self.hang_up(now),
-                Ok(len) => {
-                    let bytes = &self.buffer[..len];
-                    if !self.gateway.link_received(now, bytes, &mut self.sockets) {
-                        return self.hang_up(now);
-                    }
-                    if doors::is_all(len, is_ending) {
-                        return self.has_more = false;
-                    }
-                }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    return self.has_more = false;
-                }
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(_) => return self.hang_up(now),
-            }
-        }
-    }
-
-    fn hang_up(&mut self, now: Time) {
-        self.has_more = false;
-        self.sockets.link = None;
-        self.gateway.link_lost(now, &mut self.sockets);
-    }
-
-    fn dial(&mut self, now: Time) {
-        if self.dialled.is_some_and(|dialled| now.since(dialled) < REDIAL) {
-            return;
-        }
-        self.dialled = Some(now);
-        let Some(address) = self.markets.get(self.next_market % self.markets.len().max(1)) else {
-            return;
-        };
-        self.next_market += 1;
-        let Ok(mut stream) = TcpStream::connect(*address) else { return };
-        let interest = Interest::READABLE | Interest::WRITABLE;
-        if self.doors.registry().register(&mut stream, LINK, interest).is_ok() {
-            let connection = Connection::new(stream);
-            self.sockets.link = Some(Dialled { connection, is_up: false, since: now });
-        }
-    }
-
     fn flush(&mut self, now: Time) {
         doors::flush(now, &mut self.gateway, &mut self.sockets);
-        if let Some(link) = self.sockets.link.as_mut().filter(|link| link.is_up)
-            && link.connection.flush().is_err()
-        {
-            self.hang_up(now);
-        }
+        self.dialer.flush(now, &mut self.gateway, &mut self.sockets);
     }
 }

@@ -4,12 +4,16 @@
 //! [`Exchange`]'s to say. One thread turns all of it; where there is a journal,
 //! another one keeps it, since a disk takes longer than a turn may.
 
+mod catch_up;
+mod dialer;
+mod distributor;
 mod doors;
 mod files;
 mod gateway;
 mod journal;
 mod lines;
 mod outbox;
+mod past;
 mod replay;
 mod replicas;
 mod snapshot;
@@ -23,6 +27,7 @@ use mio::{Registry, Token, Waker};
 use tapeline_sequence::{AppendError, EventHash};
 use tapeline_time::Time;
 
+pub use distributor::{DistributorVenue, DistributorVenueConfig};
 pub use gateway::{GatewayVenue, GatewayVenueConfig};
 pub use journal::JournalSettings;
 pub use lines::{Line, Receiver};
@@ -31,7 +36,8 @@ pub use replicas::ReplicaSettings;
 pub use stages::{StageRow, Stages};
 
 use crate::core::{
-    Door, Exchange, ExchangeConfig, ExchangeCounts, Keeping, Operation, Outputs, SessionId, Stage,
+    Door, Exchange, ExchangeConfig, ExchangeCounts, Keeping, Operation, Outputs, Past, SessionId,
+    Stage,
 };
 use crate::error::{ExchangeError, OperateError};
 use crate::identity;
@@ -39,6 +45,7 @@ use doors::{Connections, Core, Doors};
 use journal::{Keeper, TakenUp};
 use lines::Lines;
 use outbox::Connection;
+use past::Kept;
 use replicas::Team;
 
 /// How often a start looks at the journal at least.
@@ -54,8 +61,8 @@ pub struct VenueConfig {
     pub exchange: ExchangeConfig,
     /// The address at which it listens.
     pub host: IpAddr,
-    /// The port of each door, in the order of [`Door::ALL`]; 0 for any. Gateways have an
-    /// address of their own instead.
+    /// The port of each door, in the order of [`Door::ALL`]; 0 for any. Gateways and
+    /// distributions have addresses of their own instead.
     pub ports: [u16; Door::ALL.len()],
     /// Where market data goes: the same on each line.
     pub lines: Vec<Line>,
@@ -70,6 +77,8 @@ pub struct VenueConfig {
     /// So long behind something that came it polls its sockets instead of waiting for
     /// them; zero: never.
     pub busy_poll: Duration,
+    /// Where distributions in processes of their own are listened to; `None`: nowhere.
+    pub distribution: Option<SocketAddr>,
 }
 
 /// An exchange on sockets.
@@ -91,6 +100,8 @@ struct Sockets {
     keeper: Option<Keeper>,
     team: Option<Team>,
     stages: Stages,
+    /// What the journal has, for distributions that begin late.
+    past: Option<Kept>,
 }
 
 impl Outputs for Sockets {
@@ -128,6 +139,10 @@ impl Outputs for Sockets {
             team.made(entry);
         }
         Keeping::UnderWay
+    }
+
+    fn past(&mut self) -> Option<&mut dyn Past> {
+        self.past.as_mut().map(|past| past as &mut dyn Past)
     }
 
     fn checked(&mut self, index: u64, hash: EventHash) {
@@ -240,10 +255,12 @@ impl Venue {
         };
         let lines = Lines::new(&config.lines)?;
         let connections = Connections::new(config.exchange.max_sessions, now);
+        let past = config.journal.as_ref().map(|journal| Kept::new(&journal.dir));
+        let stages = Stages::new();
         let mut venue = Self {
             exchange,
             doors,
-            sockets: Sockets { connections, lines, keeper, team, stages: Stages::new() },
+            sockets: Sockets { connections, lines, keeper, team, stages, past },
             trouble: None,
             dir: config.journal.as_ref().map(|journal| journal.dir.clone()).unwrap_or_default(),
         };
@@ -252,12 +269,14 @@ impl Venue {
             venue.wait_until_open(now)?;
         }
         for (door, port) in Door::ALL.into_iter().zip(config.ports) {
-            let address = match (door, config.gateways) {
-                (Door::Gateways, None) => continue,
-                (Door::Gateways, Some(address)) => address,
-                _ => SocketAddr::new(config.host, port),
+            let address = match door {
+                Door::Gateways => config.gateways,
+                Door::Distribution => config.distribution,
+                _ => Some(SocketAddr::new(config.host, port)),
             };
-            venue.doors.listen(door, address)?;
+            if let Some(address) = address {
+                venue.doors.listen(door, address)?;
+            }
         }
         Ok(venue)
     }

@@ -5,35 +5,17 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use ring::digest::{SHA256, digest};
-use tapeline_layout::{Text, message};
 use tapeline_sequence::Identity;
+
+use crate::kept_state;
 
 const SUFFIX: &str = ".snapshot";
 
 /// The newest ones that are kept: the second is there if the first cannot be read.
 const KEPT: usize = 2;
 
-const MAGIC: &str = "TAPESNAP";
-
-/// Another layout of the state is another version.
-const VERSION: u32 = 5;
-
-message! {
-    /// What a snapshot begins with.
-    Head: 64, fill 0 {
-        0 => magic: Text<8>,
-        8 => version: u32,
-        /// The last entry that led to it.
-        16 => index: u64,
-        24 => bytes: u64,
-    }
-}
-
-/// Bytes of the digest that a snapshot ends with.
-const DIGEST: usize = 32;
-
-fn path(dir: &Path, index: u64) -> PathBuf {
+/// The file of a snapshot.
+pub(super) fn path(dir: &Path, index: u64) -> PathBuf {
     dir.join(format!("{index:020}{SUFFIX}"))
 }
 
@@ -49,22 +31,10 @@ pub(super) fn list(dir: &Path) -> io::Result<Vec<u64>> {
     Ok(found)
 }
 
-/// The digest of a snapshot of a market.
-fn sum(identity: Identity, head_and_state: &[u8]) -> [u8; DIGEST] {
-    let mut bytes = [0; DIGEST];
-    let whole = [&identity.0, head_and_state].concat();
-    bytes.copy_from_slice(digest(&SHA256, &whole).as_ref());
-    bytes
-}
-
 /// Writes the state behind an entry, and takes away what is older than the ones that
 /// are kept. Returns up to which entry the oldest of these needs no journal.
 pub(super) fn write(dir: &Path, identity: Identity, index: u64, state: &[u8]) -> io::Result<u64> {
-    let head = Head { magic: Text::new(MAGIC), version: VERSION, index, bytes: state.len() as u64 };
-    let mut bytes = head.to_bytes().to_vec();
-    bytes.extend_from_slice(state);
-    let digest = sum(identity, &bytes);
-    bytes.extend_from_slice(&digest);
+    let bytes = kept_state::close(identity, index, state);
     let (whole, part) = (path(dir, index), dir.join("snapshot.part"));
     let mut file = File::create(&part)?;
     file.write_all(&bytes)?;
@@ -83,20 +53,7 @@ pub(super) fn write(dir: &Path, identity: Identity, index: u64, state: &[u8]) ->
 /// The state behind an entry. `None` if it is damaged, or of another market or
 /// version.
 pub(super) fn read(dir: &Path, identity: Identity, index: u64) -> io::Result<Option<Vec<u8>>> {
-    let mut bytes = fs::read(path(dir, index))?;
-    let Some(end) = bytes.len().checked_sub(DIGEST).filter(|end| *end >= Head::LEN) else {
-        return Ok(None);
-    };
-    let is_whole = sum(identity, &bytes[..end]) == bytes[end..];
-    let is_ours = Head::read(&bytes[..Head::LEN]).is_some_and(|head| {
-        head.magic == Text::new(MAGIC) && head.version == VERSION && head.index == index
-    });
-    if !is_whole || !is_ours {
-        return Ok(None);
-    }
-    bytes.truncate(end);
-    bytes.drain(..Head::LEN);
-    Ok(Some(bytes))
+    Ok(kept_state::open(fs::read(path(dir, index))?, identity, index))
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ mod channels;
 mod closing_price;
 mod cme;
 mod conformance;
+mod distribution;
 mod drop_copy;
 mod extensions;
 mod failover;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{self, Child, Command, Stdio};
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -97,6 +97,47 @@ impl House {
         let text = fs::read_to_string(&path).expect("a file");
         fs::write(path, gateways + &text).expect("room");
         house
+    }
+
+    /// A market, or three replicas of one, with two distributions in processes of their
+    /// own, and these lines.
+    pub(crate) fn of_distributions(
+        journal: &str,
+        replicas: bool,
+        terms: &str,
+        lines: [SocketAddr; 2],
+    ) -> Self {
+        let house = match replicas {
+            true => Self::of_replicas(journal, "memory", 500),
+            false => Self::new(journal),
+        };
+        let path = house.path("market.toml");
+        let ip = own_address();
+        let free = || TcpListener::bind((ip, 0)).expect("a port");
+        let at = |listener: &TcpListener| listener.local_addr().expect("bound").to_string();
+        let chosen: Vec<TcpListener> = (0..if replicas { 3 } else { 1 }).map(|_| free()).collect();
+        let markets: Vec<String> = chosen.iter().map(at).collect();
+        let apart = |number| {
+            format!(
+                "[[distribution.apart]]\nnumber = {number}\nreplay-port = 1\nsnapshot-port = 2\n"
+            )
+        };
+        let section =
+            format!("[distribution]\nmarkets = {markets:?}\n{terms}\n{}{}", apart(1), apart(2));
+        let text = fs::read_to_string(&path).expect("a file");
+        let [a, b] = lines;
+        let text = text.replace("line-a = \"127.0.0.1:9\"", &format!("line-a = \"{a}\""));
+        let text = text.replace("line-b = \"127.0.0.1:9\"", &format!("line-b = \"{b}\""));
+        fs::write(path, section + &text).expect("room");
+        house
+    }
+
+    /// Starts one of the distributions.
+    pub(crate) fn start_distribution(&mut self, number: usize) -> Running {
+        let mut command = Command::new(PROGRAM);
+        command.args(["distribution", "--any-port", "--log", "info"]);
+        command.args(["--number", &number.to_string()]);
+        self.run(command, &[])
     }
 
     /// Starts one of the gateways.

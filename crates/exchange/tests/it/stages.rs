@@ -41,6 +41,7 @@ impl Run {
             replicas: None,
             gateways: None,
             busy_poll: Duration::ZERO,
+            distribution: None,
         };
         let venue = Venue::start(&config, clock.now()).expect("it starts");
         Self { venue, clock }

@@ -146,6 +146,7 @@ impl World {
             replicas: None,
             gateways: None,
             busy_poll: Duration::ZERO,
+            distribution: None,
         };
         let venue = Venue::start(&venue_config, clock.now()).expect("it starts");
         let node = node();

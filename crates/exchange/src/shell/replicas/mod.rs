@@ -7,9 +7,7 @@
 //! however many entries there are.
 
 mod ballot;
-mod catch_up;
 mod links;
-mod tail;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -22,10 +20,10 @@ use tapeline_sequence::{
 };
 use tapeline_time::Time;
 
+use super::catch_up::CatchUp;
+use crate::core::Tail;
 use crate::error::ExchangeError;
-use catch_up::CatchUp;
 use links::{Common, Links, News};
-use tail::Tail;
 
 /// Which replica this one is, and where the others are.
 #[derive(Clone, Debug)]

@@ -1,6 +1,7 @@
 //! An exchange without sockets: what goes in are messages, what comes out are lines.
 
 pub(crate) mod fix;
+pub(crate) mod watcher;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
