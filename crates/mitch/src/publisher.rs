@@ -285,9 +285,9 @@ impl Publisher {
         Ok(())
     }
 
-    /// Sends the orders of all instruments as they are, without numbers: for each
-    /// its orders, or its best prices where these are all there is, its status and a [`SnapshotComplete`], and one of these with the
-    /// segment and number 0 at the end.
+    /// Sends the orders of all instruments as they are, without numbers: for each its
+    /// orders, or its best prices where these are all there is, its status and a
+    /// [`SnapshotComplete`], and one of these with the segment and number 0 at the end.
     pub fn snapshot(&self, second: u32, segment: &str, send: &mut impl FnMut(&[u8])) {
         self.begin_snapshot(second, send);
         for at in 0..self.statuses.len() {
