@@ -1,6 +1,7 @@
 //! A market, two gateways and their clients without sockets: links break anywhere in a
 //! word, and processes die, by a seed.
 
+mod days;
 mod fix;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -190,7 +191,8 @@ impl World {
     fn process(&mut self, number: u16) -> Process {
         self.instances += 1;
         let mut config = GatewayConfig::of(&self.config, number, self.instances);
-        config.failover = Duration::from_secs(3_600);
+        // Longer than any world lasts.
+        config.failover = Duration::from_secs(365 * 86_400);
         Process { gateway: Gateway::new(config), lines: Lines::default(), link: None }
     }
 
@@ -314,6 +316,7 @@ impl World {
     /// Everything of some gateways arrives and is committed; others may have no link.
     fn settle_at(&mut self, gateways: &[usize]) {
         for _ in 0..12 {
+            (0..self.fix.len()).for_each(|who| self.carry_fix(who, true));
             for at in gateways {
                 self.link(*at);
                 self.carry(*at, true);
@@ -458,7 +461,8 @@ impl World {
     fn step(&mut self) {
         let at = self.random.below(2);
         match self.random.below(100) {
-            0..20 => self.trade(at),
+            0..17 => self.trade(at),
+            17..20 => self.lose_fix(at),
             20..40 => self.trade_fix(at),
             40..60 => self.carry(at, false),
             60..72 => self.commit(false),
@@ -497,6 +501,7 @@ impl World {
                 self.come_back_fix(at);
             }
         }
+        (0..self.fix.len()).for_each(|who| self.carry_fix(who, false));
         self.listen();
     }
 
@@ -525,7 +530,7 @@ impl World {
 #[test]
 fn whatever_breaks_no_order_is_lost_or_doubled_and_everybody_is_told_all() {
     let seeds = std::env::var("TAPELINE_SEEDS").ok().and_then(|text| text.parse().ok());
-    let (mut sent, mut by_fix, mut counts) = ([0; 2], 0, [0; 4]);
+    let (mut sent, mut by_fix, mut counts) = ([0; 2], fix::Counts::default(), [0; 4]);
     for seed in 1..=seeds.unwrap_or(8) {
         println!("seed {seed}");
         let mut world = World::new(seed);
@@ -533,15 +538,18 @@ fn whatever_breaks_no_order_is_lost_or_doubled_and_everybody_is_told_all() {
         world.account();
         sent[0] += world.clients.iter().map(|client| client.sent).sum::<u64>();
         sent[1] += world.fix.iter().map(|client| client.sent).sum::<u64>();
-        by_fix += world.fix.iter().map(|client| client.again).sum::<u64>();
+        world.fix.iter().for_each(|client| by_fix.add(&client.counts()));
         counts.iter_mut().zip(world.counts).for_each(|(all, of)| *all += of);
     }
     let [native, fix] = sent;
     println!(
-        "{native} orders, {fix} by FIX, {by_fix} reports once more; killed: gateways {}, leaders \
-         {}, markets {}, both at once {}",
+        "{native} orders, {fix} by FIX; killed: gateways {}, leaders {}, markets {}, both at \
+         once {}; sessions of FIX: {by_fix:?}",
         counts[0], counts[1], counts[2], counts[3]
     );
-    assert!(native > 300 && fix > 600 && by_fix > 300, "{sent:?} orders, {by_fix} once more");
+    assert!(native > 300 && fix > 600 && by_fix.again > 300, "{sent:?} orders, {by_fix:?}");
     assert!(counts.iter().all(|count| *count > 15), "{counts:?}");
+    let fix::Counts { lost, asked, resets, resets_behind_reports, .. } = by_fix;
+    let all = [lost[0], lost[1], asked, resets[0], resets[1], resets_behind_reports];
+    assert!(all.iter().all(|count| *count > 5), "{by_fix:?}");
 }

@@ -72,11 +72,13 @@ impl Desks {
             desk.before = Some(desk.numbers(Note::Numbers, (user, told)));
             desk.store.restart(1);
         }
-        let is_there = desk.apart != 0 && desk.apart == asked.mark;
         let before = desk.before;
         let last_day = before.map_or(desk.day, |before| before.day);
+        let begins_again = last_day != day || asked.resets != 0;
+        // What went out under numbers that end can be asked for no more.
+        let is_there = !begins_again && desk.apart != 0 && desk.apart == asked.mark;
         let first = match before {
-            _ if last_day != day || asked.resets != 0 => 1,
+            _ if begins_again => 1,
             _ if is_there => 0,
             None => 1,
             Some(before) => {

@@ -324,6 +324,8 @@ impl Desks {
         let last = before.map_or(desk.day, |before| before.day);
         desk.day = day;
         if last != day || resets {
+            // What went out under the numbers that end can be asked for no more.
+            desk.store.take_back(desk.had);
             desk.store.restart(1);
         } else if let Some(before) = before {
             let since = told.saturating_sub(before.told) as u32;
