@@ -1,7 +1,6 @@
 //! A market, two gateways and their clients without sockets: links break anywhere in a
 //! word, and processes die, by a seed.
 
-mod days;
 mod fix;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,7 +9,7 @@ use std::time::Duration;
 use tapeline_instrument::{Instrument, Price, TickTable};
 use tapeline_layout::Text;
 use tapeline_ntg::client::NewOrder;
-use tapeline_ntg::session::{Logon, MissedMessageRequest};
+use tapeline_ntg::session::{Heartbeat, Logon, MissedMessageRequest};
 use tapeline_ntg::{Frames, Message};
 use tapeline_sequence::Entry;
 use tapeline_time::Time;
@@ -308,8 +307,11 @@ impl World {
         }
     }
 
-    /// Everything arrives and is committed.
+    /// Everything arrives and is committed, and nobody is let go for its silence.
     fn settle(&mut self) {
+        for place in self.clients.each_ref().map(|client| client.at).into_iter().flatten() {
+            self.say(place, &Message::Heartbeat(Heartbeat {}));
+        }
         self.settle_at(&[0, 1]);
     }
 

@@ -40,11 +40,6 @@ pub(super) struct Counts {
     /// while reports waited.
     pub(super) resets: [u64; 2],
     pub(super) resets_behind_reports: u64,
-    /// First logons of a day, but for the first one; so many of them while reports waited.
-    pub(super) days: u64,
-    pub(super) days_behind_reports: u64,
-    /// Orders of sessions that began the day before.
-    pub(super) overnight: u64,
 }
 
 impl Counts {
@@ -56,9 +51,6 @@ impl Counts {
             self.resets[at] += other.resets[at];
         }
         self.resets_behind_reports += other.resets_behind_reports;
-        self.days += other.days;
-        self.days_behind_reports += other.days_behind_reports;
-        self.overnight += other.overnight;
     }
 }
 
@@ -217,10 +209,14 @@ impl World {
                 Some((Place::Gateway(at), ..)) => Some(at),
                 _ => None,
             };
-            gateway.into_iter().for_each(|at| self.link(at));
-            gateway.into_iter().for_each(|at| self.carry(at, true));
+            if let Some(at) = gateway {
+                self.link(at);
+                self.carry(at, true);
+            }
             self.commit(true);
-            gateway.into_iter().for_each(|at| self.carry(at, true));
+            if let Some(at) = gateway {
+                self.carry(at, true);
+            }
             self.trade_fix(who);
         }
         self.hang_up_fix(who);
@@ -228,8 +224,6 @@ impl World {
 
     pub(super) fn trade_fix(&mut self, who: usize) {
         if self.fix[who].is_active() {
-            let is_overnight = self.fix[who].day != self.day();
-            self.fix[who].counts.overnight += u64::from(is_overnight);
             self.fix[who].sent += 1;
             let number = self.fix[who].sent;
             self.order_fix(who, number);
@@ -300,12 +294,9 @@ impl World {
         };
         // A logon needs a link.
         self.settle_at(&gateways);
-        if self.ends_soon() {
-            return;
-        }
         // Who has asked for that goes on asking, until it is answered.
         self.fix[who].resets |= self.random.below(8) == 0;
-        let (resets, day) = (self.fix[who].counts.resets, self.fix[who].day);
+        let resets = self.fix[who].counts.resets;
         let waited = self.fix[who].told.waited;
         self.connect_fix(who, place);
         if self.random.below(8) == 0 {
@@ -317,15 +308,19 @@ impl World {
         if !self.fix[who].is_active() {
             return self.hang_up_fix(who);
         }
-        let Client { counts, told, day: begun, .. } = &mut self.fix[who];
+        let Client { counts, told, .. } = &mut self.fix[who];
         let has_waited = told.waited > waited;
         counts.resets_behind_reports += u64::from(has_waited && counts.resets != resets);
-        counts.days_behind_reports += u64::from(has_waited && *begun != day);
         for number in 1..=self.fix[who].sent {
             if !self.fix[who].told.accepted.contains(&format!("{}{number}", NAMES[who])) {
                 self.order_fix(who, number);
             }
         }
+    }
+
+    /// Which day it is where the exchange is, since 1970.
+    fn day(&self) -> u64 {
+        self.now.as_nanos() / 86_400_000_000_000
     }
 
     fn connect_fix(&mut self, who: usize, place: Place) {
@@ -347,11 +342,10 @@ impl World {
         };
         let (now, now_ns, day) = (self.now, self.now_ns(), self.day());
         let mut initiator = Initiator::new(now, NAMES[who].as_bytes(), b"FGW", 1);
-        let Client { at, store, up, resets, counts, day: last_day, last, .. } = &mut self.fix[who];
+        let Client { at, store, up, resets, day: last_day, last, .. } = &mut self.fix[who];
         if std::mem::replace(last_day, day) != day {
             // It counts by the day, too.
             store.restart(1);
-            counts.days += 1;
         }
         let credentials = Credentials { password: b"x", resets: *resets, ..Credentials::default() };
         initiator.log_on(now, now_ns, &credentials, store, |sent| up.extend_from_slice(sent));
