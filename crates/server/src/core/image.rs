@@ -16,6 +16,7 @@ use super::item::{Item, Upstream};
 use super::rows::Cell;
 use super::subscription::{Subscription, mode};
 use super::variant::{Variant, write_form};
+use super::watchers::Watcher;
 use crate::Outputs;
 
 /// Larger images go out of the cache in parts of about this size.
@@ -175,7 +176,9 @@ impl Core {
             if is_first && self.comes_later(slot, cell) {
                 continue;
             }
-            self.flush_before((slot, cell), &watcher, out);
+            if !self.flush_before_image((slot, cell), &watcher, out) {
+                continue;
+            }
             if self.send_image(slot, cell, part, refresh, out) {
                 over.push((watcher.session, watcher.stream_id));
             }
@@ -200,12 +203,27 @@ impl Core {
             if !watcher.has(mode::IN_IMAGE) || is_first && self.comes_later(slot, cell) {
                 continue;
             }
-            self.flush_before((slot, cell), &watcher, out);
+            if !self.flush_before_image((slot, cell), &watcher, out) {
+                continue;
+            }
             if self.send_sifted_image(slot, cell, part, refresh, out) {
                 over.push((watcher.session, watcher.stream_id));
             }
         }
         over
+    }
+
+    /// What was merged for a watcher goes out before an image. Whether it still gets that
+    /// one: if there was no room for what was merged, it gets another one later, and no part
+    /// of this.
+    fn flush_before_image<O: Outputs>(
+        &mut self,
+        (slot, cell): (u32, Cell),
+        watcher: &Watcher,
+        out: &mut O,
+    ) -> bool {
+        self.flush_before((slot, cell), watcher, out);
+        self.watcher(slot, cell).is_some_and(|watcher| watcher.has(mode::IN_IMAGE))
     }
 
     /// Sends a watcher an image with the entries that it may see. Whether the

@@ -220,6 +220,27 @@ fn an_image_in_parts_that_has_begun_goes_on_when_the_mount_becomes_slow() {
 }
 
 #[test]
+fn an_image_does_not_begin_behind_what_there_was_no_room_for() {
+    // Without a cache images are asked for.
+    let (mut world, consumer) = slow_with(ServerConfig { cache: false, ..ServerConfig::default() });
+    world.item(HUB, 17, 3, &update(&[(22, 2)]));
+    world.published();
+    world.answer(consumer, Sent::Full);
+    world.item(HUB, 17, 4, &image_part(0, false, &[(22, 3)]));
+    world.item(HUB, 17, 5, &image_part(1, true, &[(25, 3)]));
+    assert_eq!(world.core.statistics().mounts_cut, 0);
+    // What there was no room for.
+    world.heard(consumer);
+    world.drain(consumer);
+    let published = world.published();
+    assert!(published.iter().any(|line| line.starts_with("Reissue 100 0 ")), "{published:?}");
+    world.item_to_us(HUB, 17, 5, &image(&[(22, 3), (25, 3)]));
+    let heard = world.heard(consumer);
+    let images: Vec<_> = heard.iter().filter(|line| line.starts_with("REFRESH 5 ")).collect();
+    assert!(images.len() == 1 && images[0].ends_with("{22=3 25=3}"), "{heard:?}");
+}
+
+#[test]
 fn nothing_opens_a_stream_for_updates_whose_image_was_put_off() {
     let status = status(StreamState::OPEN, DataState::OK, "a word");
     let reissue = item_request(5, "TRI.N", |it| it.no_refresh = true);
