@@ -17,6 +17,7 @@ mod market;
 mod reference;
 mod shell;
 mod traders;
+mod unread;
 
 pub use crate::core::{
     Differs, DistributionTerms, Door, Exchange, ExchangeConfig, ExchangeCounts, FirmConfig,

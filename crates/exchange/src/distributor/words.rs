@@ -10,6 +10,8 @@
 use tapeline_layout::{Text, message};
 use tapeline_sequence::{Identity, MAX_ENTRY};
 
+use crate::unread::Unread;
+
 /// Bytes in front of the fields.
 const HEAD: usize = 8;
 
@@ -227,24 +229,13 @@ impl<'b> Word<'b> {
 
 /// Cuts a stream of bytes, as it comes, into words.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Words {
-    /// One whose end has not come.
-    part: Vec<u8>,
-}
+pub(crate) struct Words(Unread);
 
 impl Words {
     /// Takes bytes; `each` gets every whole word, and says whether to go on. Returns
     /// whether all that came was understood.
     pub(crate) fn read(&mut self, bytes: &[u8], mut each: impl FnMut(&Word<'_>) -> bool) -> bool {
-        if self.part.is_empty() {
-            let Some(rest) = cut(bytes, &mut each) else { return false };
-            self.part.extend_from_slice(rest);
-            return true;
-        }
-        self.part.extend_from_slice(bytes);
-        let Some(left) = cut(&self.part, &mut each).map(<[u8]>::len) else { return false };
-        self.part.drain(..self.part.len() - left);
-        true
+        self.0.read(bytes, |bytes| cut(bytes, &mut each).map(<[u8]>::len))
     }
 }
 
@@ -304,7 +295,7 @@ mod tests {
                 });
                 assert!(goes_on);
             }
-            assert_eq!((read, words.part.len()), (all().len(), 0));
+            assert_eq!((read, words.0.len()), (all().len(), 0));
         }
     }
 

@@ -13,6 +13,8 @@ use tapeline_ntg::session::{Logon, MissedMessageRequest};
 use tapeline_ntg::{Channel, Message};
 use tapeline_sequence::{Identity, Kind};
 
+use crate::unread::Unread;
+
 /// Bytes in front of the fields.
 const HEAD: usize = 8;
 
@@ -408,24 +410,13 @@ impl<'b> Word<'b> {
 
 /// Cuts a stream of bytes, as it comes, into words.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Words {
-    /// One whose end has not come.
-    part: Vec<u8>,
-}
+pub(crate) struct Words(Unread);
 
 impl Words {
     /// Takes bytes; `each` gets every whole word, and says whether to go on. Returns
     /// whether all that came was understood.
     pub(crate) fn read(&mut self, bytes: &[u8], mut each: impl FnMut(&Word<'_>) -> bool) -> bool {
-        if self.part.is_empty() {
-            let Some(rest) = cut(bytes, &mut each) else { return false };
-            self.part.extend_from_slice(rest);
-            return true;
-        }
-        self.part.extend_from_slice(bytes);
-        let Some(left) = cut(&self.part, &mut each).map(<[u8]>::len) else { return false };
-        self.part.drain(..self.part.len() - left);
-        true
+        self.0.read(bytes, |bytes| cut(bytes, &mut each).map(<[u8]>::len))
     }
 }
 
@@ -520,7 +511,7 @@ mod tests {
                 });
                 assert!(goes_on);
             }
-            assert_eq!((read, words.part.len()), (all().len(), 0));
+            assert_eq!((read, words.0.len()), (all().len(), 0));
         }
     }
 
